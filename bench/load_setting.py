@@ -22,7 +22,7 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results", "fetch_results")
@@ -99,7 +99,7 @@ def command(conf: Path, *arguments: str) -> list[str]:
 
 def ask(conf: Path, query: str) -> list[dict[str, Any]]:
     """Rows of a query over the tables of a conf."""
-    return Reader(Warehouse(config.load(conf).warehouse)).rows(query)
+    return FolderReader(Warehouse(config.load(conf).warehouse)).rows(query)
 
 
 @contextmanager

@@ -29,9 +29,9 @@ from rich.table import Table
 from quotaflow.pipelines import config
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.warehouse import delta_files, folder_tables
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.python_times import time_of
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import ANSWERS, EVENTS, TABLES
 from quotaflow.udfs.engine.connections import connect
@@ -172,7 +172,7 @@ def no_session() -> NoReturn:
 
 def newest_event(folder: Path) -> datetime:
     """The newest event_time of requests, by the log of the table."""
-    reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
+    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(folder))))
     newest = time_of(reader.extent("requests").last_event_time_us)
     if newest is None:
         raise SystemExit(f"{folder} has no requests: run make demo first")

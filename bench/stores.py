@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.row_writer import AppId, Replaced
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -78,12 +78,12 @@ def query(warehouse: Warehouse, _: int) -> object:
         "WHERE event_time >= TIMESTAMP '2026-11-21 00:10:00' "
         "AND event_time < TIMESTAMP '2026-11-21 00:11:00' GROUP BY 1"
     )
-    return Reader(warehouse).rows(sql)
+    return FolderReader(warehouse).rows(sql)
 
 
 def whole(warehouse: Warehouse, _: int) -> object:
     """Read columns of all lines."""
-    return Reader(warehouse).rows("SELECT client_id, count(*) AS n FROM requests GROUP BY 1")
+    return FolderReader(warehouse).rows("SELECT client_id, count(*) AS n FROM requests GROUP BY 1")
 
 
 def measured(work: Work, warehouse: Warehouse, times: int) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import JobError, NeverMadeError
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -29,7 +29,7 @@ def heads_of_all() -> dict[str, Table | View]:
 
 def without_rows(warehouse: Path, heads: Mapping[str, Table | View]) -> dict[str, str | None]:
     """Each table and view that has no rows, and the reason of its head."""
-    reader = Reader(Warehouse(config.WarehouseSection(path=str(warehouse))))
+    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(warehouse))))
     return {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
 
 
@@ -52,7 +52,7 @@ def report(
         )
 
 
-def _has_rows(reader: Reader, name: str) -> bool:
+def _has_rows(reader: FolderReader, name: str) -> bool:
     try:
         return bool(reader.query(f"SELECT 1 FROM {name} LIMIT 1").read_all().num_rows)
     except NeverMadeError:

@@ -20,7 +20,7 @@ from quotaflow.pipelines.serve.access import Access
 from quotaflow.pipelines.serve.server import serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .pipelines.report.browser import Browser, browser
@@ -90,7 +90,7 @@ def main() -> None:
     place = parser.parse_args().warehouse
     conf = config.load(overrides=[f"warehouse.path={place}"])
     conf = conf.model_copy(update={"cluster": _CLUSTER})
-    reader = Reader(Warehouse(conf.warehouse))
+    reader = FolderReader(Warehouse(conf.warehouse))
     ((cluster_id, newest),) = clusters(reader).items()
     now = newest + _MINUTE
     FOLDER.mkdir(exist_ok=True)

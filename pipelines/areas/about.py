@@ -71,7 +71,8 @@ def scope_about(
 
 def _day_before(reader: Reader, at: datetime | None) -> datetime:
     """The start of the day that ends at this time, else with the newest window of any client."""
-    newest = time_of(reader.extent("quota_usage").last_event_time_us) or EVER.start
+    (windows,) = reader.extents(["quota_usage"]).values()
+    newest = time_of(windows.last_event_time_us) or EVER.start
     return (min(at, newest) if at else newest) - DAY
 
 

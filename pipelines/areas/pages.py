@@ -13,7 +13,7 @@ def _lines(
     table: str, time: str, name: str, value: str, *, more: str = "true", rows: str = "{is}"
 ) -> str:
     return (
-        f"SELECT {name} AS name, epoch_us({time}) // 1000000 // {{step}} * {{step}} AS second, "
+        f"SELECT {name} AS name, unix_micros({time}) // 1000000 // {{step}} * {{step}} AS second, "
         f"{value} AS value FROM {table} WHERE {{of_cluster}} AND {time} >= {{since}} "
         f"AND {rows} AND {more} GROUP BY 1, 2 ORDER BY name DESC, second"
     )
@@ -64,8 +64,9 @@ LEFT = _lines(
 DEGRADATION = (
     "SELECT name, second, max(value) AS value FROM ("
     + " UNION ALL ".join(
-        f"SELECT '{api}' AS name, epoch_us(event_time) // 1000000 // {{step}} * {{step}} AS second,"
-        f" {column} AS value FROM broker_degradation WHERE {{of_cluster}} "
+        f"SELECT '{api}' AS name, "
+        f"unix_micros(event_time) // 1000000 // {{step}} * {{step}} AS second, "
+        f"{column} AS value FROM broker_degradation WHERE {{of_cluster}} "
         f"AND event_time >= {{since}} AND {{is}} AND {column} IS NOT NULL"
         for api, column in (("produce", "produce_p99_ms"), ("fetch", "fetch_p99_ms"))
     )

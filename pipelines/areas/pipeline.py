@@ -83,11 +83,12 @@ FAILED_ANSWERS = (
 USUAL_GAPS = """
 SELECT job, quantile_cont(gap_s, 0.9) AS gap_s
 FROM (
-    SELECT job, epoch(event_time - lag(event_time) OVER (PARTITION BY job ORDER BY event_time))
-        AS gap_s
-    FROM query_progress
-    WHERE event_time > {since}
-)
+    SELECT job, (at_us - lag(at_us) OVER (PARTITION BY job ORDER BY at_us)) / 1e6 AS gap_s
+    FROM (
+        SELECT job, unix_micros(event_time) AS at_us FROM query_progress
+        WHERE event_time > {since}
+    ) AS triggers
+) AS gaps
 GROUP BY job
 """
 """The time between two triggers of a job that nine of ten did not exceed."""

@@ -94,7 +94,7 @@ WITH ranked AS (
 )
 SELECT
     rates.principal,
-    epoch_us(rates.event_time) // 1000000 // {step} * {step} AS second,
+    unix_micros(rates.event_time) // 1000000 // {step} * {step} AS second,
     max(rates.rate_per_s) AS rate_per_s
 FROM producer_id_rates AS rates
 INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {series}

@@ -13,9 +13,10 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.principal_name import named
 from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
@@ -28,7 +29,7 @@ WITH counted AS (
     WHERE {where}
 )
 SELECT
-    cluster_id, broker_id, principal, source, epoch_ms(allocated_at) AS at_ms
+    cluster_id, broker_id, principal, source, unix_millis(allocated_at) AS at_ms
 FROM counted
 WHERE ids > {burst}
 ORDER BY cluster_id, principal, broker_id, source, at_ms
@@ -69,7 +70,7 @@ def throttled_sources(
             f"--producer-ids-rate is {ids_per_s:g}, and must be between {MIN_IDS_PER_S} and "
             f"{MAX_IDS_PER_S} per second"
         )
-    reader = Reader(Warehouse(conf.warehouse))
+    reader = open_reader(conf)
     where = ["principal IS NOT NULL"]
     if principal is not None:
         principals = ", ".join(map(literal, _checked_principals(reader, principal)))

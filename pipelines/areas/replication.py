@@ -80,7 +80,7 @@ WITH ranked AS (
 )
 SELECT
     concat('broker ', CAST(rates.broker_id AS STRING), ' as ', rates.side) AS name,
-    epoch_us(rates.event_time) // 1000000 // {step} * {step} AS second,
+    unix_micros(rates.event_time) // 1000000 // {step} * {step} AS second,
     max(rates.throttled_rate) / 1e6 AS rate
 FROM replication_rates AS rates
 INNER JOIN ranked

@@ -1,8 +1,10 @@
 """What an area may ask: the rows of one cluster from a time on, all or those of one name."""
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from quotaflow.pipelines.areas.question import (
     IN_DAY,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.warehouse.reader import Reader
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 MAX_ROWS = 20
 """Rows of a question about a cluster, the most important first."""
 MAX_ROWS_OF_NAME = 200
@@ -139,6 +143,17 @@ class Scope:
             return self.rows(sql)
         except NeverMadeError:
             return []
+
+    def each(self, answer: Callable[[_T], _R], things: Iterable[_T]) -> list[_R]:
+        """The answer to each, in order; as many at a time as the reader lets ask."""
+        if self.reader.threads == 1:
+            return [answer(each) for each in things]
+        with ThreadPoolExecutor(self.reader.threads, "ask") as pool:
+            try:
+                return list(pool.map(answer, things))
+            except KeyboardInterrupt:
+                self.reader.stop()
+                raise
 
     @property
     def _views_since(self) -> Since:

@@ -45,7 +45,7 @@ WHERE {of_cluster} AND {within:event_time}
 FLOWS = """
 SELECT
     direction,
-    epoch_us(event_time) // 1000000 // {step} * {step} AS second,
+    unix_micros(event_time) // 1000000 // {step} * {step} AS second,
     sum(bytes) / 1e6 / {step} AS rate
 FROM traffic
 WHERE {of_cluster} AND {within:event_time}

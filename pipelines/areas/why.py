@@ -134,7 +134,8 @@ def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf:
     scope = scope_about(reader, name, period, cluster_id, conf)
     assert scope.about is not None
     areas = sorted(
-        (_area_answer(area, scope) for area in AREAS), key=lambda area: not area.is_problem
+        scope.each(lambda area: _area_answer(area, scope), AREAS),
+        key=lambda area: not area.is_problem,
     )
     of_areas = [area for area in areas if area.name != diagnoses.NAME]
     problems = [each for area in of_areas for each in area.findings if each.problem is not None]

@@ -26,7 +26,7 @@ from quotaflow.pipelines.spark import spark_errors
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -163,7 +163,7 @@ def _capture(
 
 
 def _line_counts(
-    settings: "Conf", tables: Tables, request: "CaptureRequest", apis: frozenset[str]
+    settings: "Conf", tables: Reader, request: "CaptureRequest", apis: frozenset[str]
 ) -> "LineCounts":
     """Counts of lines, which are read as ingest reads them."""
     brokers = known_brokers(tables, request.cluster_id)

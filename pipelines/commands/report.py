@@ -13,7 +13,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.report.report import report as render_report
 from quotaflow.pipelines.terminal import output, progress, times
-from quotaflow.pipelines.warehouse import browsing
+from quotaflow.pipelines.warehouse.readers import open_reader
 
 _STDOUT = Path("-")
 _DEFAULT_LENGTH = timedelta(days=1)
@@ -60,7 +60,7 @@ def report(
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
     settings = conf.of_tables()
-    reader, now = browsing.open_reader(settings), datetime.now(UTC)
+    reader, now = open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
         cluster_id, newest = newest_event(reader, cluster, settings.kafka.cluster_id, now)
         start, until = covered(since, newest, now)

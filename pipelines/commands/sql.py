@@ -11,6 +11,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, spark_reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -74,7 +75,7 @@ def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) 
         batches = spark_reader.query(settings, text, limit, output.note)
     else:
         with progress.shown("computing"):
-            batches = browsing.open_reader(settings).query(text)
+            batches = open_reader(settings).query(text)
     names, rows = list(batches.schema.names), browsing.rows(batches, text)
     output.write(rows, names, layout, by_importance=False)
 

@@ -16,6 +16,7 @@ from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import grid, output
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, views
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
@@ -95,10 +96,10 @@ def _done(settings: Conf, answer: Answer, text: str, layout: Layout) -> Layout:
         case r"\x", _:
             return replace(layout, is_vertical=not layout.is_vertical, is_wide=False)
         case r"\d", "":
-            rows = catalogue.extents(browsing.open_reader(settings), every=True)
+            rows = catalogue.extents(open_reader(settings), every=True)
             output.lines(catalogue.by_area(rows, _width()))
         case r"\d", name:
-            columns = catalogue.columns(browsing.open_reader(settings), browsing.checked_name(name))
+            columns = catalogue.columns(open_reader(settings), browsing.checked_name(name))
             output.lines(catalogue.description(name, columns, _width()))
         case r"\s", words if words:
             output.lines(catalogue.hit_lines(catalogue.search([words]), _width()))

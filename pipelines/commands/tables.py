@@ -12,6 +12,7 @@ from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import grid, output, progress, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, statements
+from quotaflow.pipelines.warehouse.readers import open_reader
 
 _PIPE_WIDTH = 100
 
@@ -67,7 +68,7 @@ def tables(
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
         return
     with progress.shown("reading sizes"):
-        reader = browsing.open_reader(conf.of_tables())
+        reader = open_reader(conf.of_tables())
         rows = catalogue.extents(reader, every=every)
     if layout == Layout() and width is not None:
         output.lines(catalogue.by_area(rows, width))
@@ -88,7 +89,7 @@ def describe(
     Example: quotaflow describe quota_usage
     """
     name = browsing.checked_name(table)
-    rows = catalogue.columns(browsing.open_reader(conf.of_tables()), name)
+    rows = catalogue.columns(open_reader(conf.of_tables()), name)
     if layout == Layout():
         output.lines(catalogue.description(name, rows, grid.screen_width() or _PIPE_WIDTH))
     else:
@@ -120,7 +121,7 @@ def show(
     name = browsing.checked_name(table)
     max_rows = limit if limit is not None or layout.is_for_programs else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
-    tables_reader = browsing.open_reader(conf.of_tables())
+    tables_reader = open_reader(conf.of_tables())
     columns = tables_reader.columns(name)
     query = browsing.select(name, columns, start, where, max_rows)
     with progress.shown("computing"):

@@ -12,7 +12,7 @@ from quotaflow.pipelines.feedback.configs.kafka_configs import Connection, reass
 from quotaflow.pipelines.kafka import reassignment_file
 from quotaflow.pipelines.terminal import output, texts
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing
+from quotaflow.pipelines.warehouse.readers import open_reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.move_advice import MoveAdvice
@@ -52,7 +52,7 @@ def throttle_advice(
     Example: quotaflow throttle-advice move.json
     """
     settings, targets = conf.of_tables(), reassignment_file.read(file)
-    advice = move_advice.advise(browsing.open_reader(settings), targets, settings)
+    advice = move_advice.advise(open_reader(settings), targets, settings)
     rows = [_row(side, advice) for side in advice.throttle.sides]
     output.write(rows, COLUMNS, layout, by_importance=False)
     for line in _messages(advice, file, Connection.from_conf(settings.kafka)):

@@ -15,8 +15,8 @@ from quotaflow.pipelines.feedback.runs import subscription_request
 from quotaflow.pipelines.kafka import tail, temporary_subscription
 from quotaflow.pipelines.terminal import output, times, values
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def troubleshoot(
     until = now + timedelta(seconds=for_s)
     request = subscription_request.MetricsRequest(client, prefixes, interval_s * 1_000, now, until)
     prepared = subscription_request.prepare(
-        settings.kafka, settings.ingest, browsing.open_reader(settings), request
+        settings.kafka, settings.ingest, open_reader(settings), request
     )
     for text in prepared.notes:
         output.note(text)
@@ -97,7 +97,7 @@ def _follow(settings: "Conf", prepared: "PreparedSubscription", for_s: int, layo
         ingest=settings.ingest,
         bounds=settings.payloads,
         report=output.note,
-        brokers=known_brokers(browsing.open_reader(settings), cluster_id),
+        brokers=known_brokers(open_reader(settings), cluster_id),
     )
     partitions = {topic.name: topic.partitions for topic in prepared.cluster.topics.values()}
     with interrupts.noted() as is_over:

@@ -11,7 +11,7 @@ from quotaflow.pipelines.areas.why import why as ask
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, progress, times, values
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def why(
     period = Period(until, timedelta(seconds=times.seconds(lookback)))
     with progress.shown("asking the tables"):
         answered = ask(
-            browsing.open_reader(settings),
+            open_reader(settings),
             name,
             period,
             settings.kafka.cluster_id,

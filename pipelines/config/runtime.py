@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from quotaflow.pipelines.config import object_store
 from quotaflow.pipelines.config.base import Seconds, Section, matches
@@ -54,6 +54,18 @@ class WarehouseSection(Section):
     """With a catalog: the schema of `plans`, `config_changes` and `feedback_locks`, such as
     `main.quotaflow_ledger`, which only the operator may change. null: `catalog_schema`.
     """
+    # YAML reads an id of digits alone as a number.
+    sql_warehouse: (
+        Annotated[
+            str,
+            BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
+            matches(r"[0-9a-f]+", "write the id of its connection details"),
+        ]
+        | None
+    ) = None
+    """With a catalog: id of a SQL warehouse of Databricks that answers what is read. Its login is
+    that of Databricks' own tools: a profile, or `DATABRICKS_HOST` and its like. null: Spark reads.
+    """
     checkpoints: str | None = None
     """Folder with a checkpoint for each query. null: `_checkpoints` among the tables; in a catalog
     the volume `checkpoints` of the schema. Needed beside an object store.
@@ -67,7 +79,7 @@ class WarehouseSection(Section):
     exceeds it goes to a temporary folder.
     """
     query_timeout_s: Seconds = 600
-    """Seconds after which such a query is stopped."""
+    """Seconds after which a query is stopped."""
 
     @field_validator("path")
     @classmethod
@@ -90,6 +102,8 @@ class WarehouseSection(Section):
             raise ValueError("path and catalog_schema exclude each other: name one")
         if self.ledger_schema and not self.catalog_schema:
             raise ValueError("ledger_schema is a part of a catalog: name catalog_schema, too")
+        if self.sql_warehouse and not self.catalog_schema:
+            raise ValueError("sql_warehouse reads a catalog: name catalog_schema, too")
         object_store.checked_options(self.path, self.store)
         if self.is_store and not self.checkpoints:
             raise ValueError(

@@ -13,9 +13,8 @@ from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import LogVolume
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.levels import (
     ADMIN_API,
     IN_WORDS,
@@ -124,7 +123,7 @@ def _is_stored_sampled(probe: Probe, cluster: Cluster, now: datetime) -> bool:
     conf = probe.conf
     if conf.ingest.sampling or conf.warehouse.catalog_schema:
         return False
-    reader = Reader(Warehouse(conf.warehouse))
+    reader = open_reader(conf)
     since = literal(now - _RECENT)
     try:
         return bool(reader.rows(_WEIGHTED.format(cluster=literal(cluster.cluster_id), since=since)))

@@ -16,8 +16,7 @@ from quotaflow.pipelines.kafka import record_batches, tail
 from quotaflow.pipelines.kafka.admin import Cluster
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
-from quotaflow.pipelines.warehouse.reader import Reader
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import noun
 from quotaflow.udfs.request_log import columns
 from quotaflow.udfs.request_log.parser import LineParser
@@ -57,7 +56,7 @@ def snapshot_brokers(probe: Probe, cluster: Cluster) -> tuple[int, ...]:
     try:
         if probe.conf.warehouse.catalog_schema:
             return tuple(broker["broker_id"] for broker in probe.state.brokers())
-        return known_brokers(Reader(Warehouse(probe.conf.warehouse)), cluster.cluster_id)
+        return known_brokers(open_reader(probe.conf), cluster.cluster_id)
     except (QuotaflowError, UnansweredError):
         # The findings on tables and brokers name what is wrong with them.
         return ()

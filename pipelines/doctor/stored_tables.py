@@ -11,7 +11,7 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.reader import Reader
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
 from quotaflow.schemas.tables.catalog import TABLES
@@ -39,7 +39,7 @@ def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
     yield _writable(warehouse.conf.state_folder)
     holder = warehouse.holder()
     yield Finding("lock", OK, f"held by {holder}" if holder else "nobody writes now")
-    reader = Reader(warehouse)
+    reader = open_reader(conf)
     made = [name for name in TABLES if reader.is_made(name)]
     if made:
         yield from_check("tables", lambda: _counted(reader, made))
@@ -60,7 +60,7 @@ def _writable(folder: Path) -> Finding:
 
 
 def _counted(reader: Reader, made: list[str]) -> str:
-    rows = {name: reader.extent(name).rows or 0 for name in made}
+    rows = {name: extent.rows or 0 for name, extent in reader.extents(made).items()}
     return ", ".join(f"{name} {counted(n, 'row')}" for name, n in rows.items())
 
 
@@ -99,7 +99,7 @@ def _racks(reader: Reader) -> Iterator[Finding]:
         yield Finding("client racks", WARNING, f"no broker has them: {named}", remedy)
 
 
-def _feedback(conf: Conf, tables: Tables, now: datetime) -> Iterator[Finding]:
+def _feedback(conf: Conf, tables: Reader, now: datetime) -> Iterator[Finding]:
     """Leases that are over and not restored, and the stop file."""
     from quotaflow.pipelines.feedback.ledger import journal  # noqa: PLC0415
     from quotaflow.pipelines.feedback.planning import restore_plan  # noqa: PLC0415

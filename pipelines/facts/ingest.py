@@ -13,7 +13,7 @@ from quotaflow.pipelines.facts import duplicates
 from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
-from quotaflow.pipelines.warehouse.tables import tables_of
+from quotaflow.pipelines.warehouse.readers import reader_of
 from quotaflow.schemas.table import Table, sql_columns
 from quotaflow.schemas.tables.declared import (
     QUARANTINE,
@@ -61,7 +61,7 @@ class Ingest:
         """
         if not isinstance(self.source, RequestLog):
             return self.source
-        tables = tables_of(batch.warehouse, lambda: records.sparkSession)
+        tables = reader_of(batch.warehouse, lambda: records.sparkSession)
         return self.source.with_brokers(known_brokers(tables, self.cluster_id))
 
     def _write_files(self, source: FactSource, records: "DataFrame", batch: Batch) -> None:

@@ -9,7 +9,7 @@ from quotaflow.pipelines.compute.maintainer import ResultMaintainer
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.streaming import checkpoints, identity, sinks, sources
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
@@ -75,7 +75,7 @@ class Job:
         maintainer.refresh(environment.spark, batch)
 
 
-def default_cluster_id(conf: Conf, tables: Tables) -> str | None:
+def default_cluster_id(conf: Conf, tables: Reader) -> str | None:
     """The cluster of a run that reads only tables, and so connects to no broker.
 
     That is the cluster in conf, else the only one whose topics were read, else that of the newest

@@ -25,7 +25,7 @@ from quotaflow.pipelines.spark import failures, login, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import identity, sinks
 from quotaflow.pipelines.streaming.listener import listening
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import QUERY_PROGRESS, SETTINGS
@@ -75,7 +75,7 @@ def run(
             needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
         with failures.as_job_error("making the tables"):
             warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
-        tables = open_tables(conf, lambda: spark)
+        tables = open_reader(conf, lambda: spark)
         written = identity.batches_written(tables)
         _check_batches(chosen, written, warehouse, accept_new=accept_new_topic)
         cluster = cluster_id or default_cluster_id(conf, tables)

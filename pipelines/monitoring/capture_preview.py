@@ -13,8 +13,8 @@ from quotaflow.pipelines.feedback.runs.request_logger import ON, QUIET, Switch
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.monitoring.log_volume import BYTES_PER_LINE
 from quotaflow.pipelines.terminal import texts
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import LOGGING_LEVELS
 from quotaflow.schemas.tables.declared import REQUESTS
 
@@ -36,7 +36,7 @@ class Volume:
     bytes_per_line: float = BYTES_PER_LINE
 
 
-def expected(tables: Tables, warehouse: WarehouseSection, cluster_id: str) -> Volume:
+def expected(tables: Reader, warehouse: WarehouseSection, cluster_id: str) -> Volume:
     """Rates of the last ten minutes in `requests` of the cluster; empty if there are none.
 
     Lines that ingest leaves out (the brokers' own quorum, forwarded copies) come on top.

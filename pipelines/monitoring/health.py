@@ -32,6 +32,7 @@ from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import delta_log
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -73,8 +74,8 @@ class HealthReport:
 
 
 def read(conf: Conf, now: datetime) -> HealthReport:
-    """Read the health. Raises ConfigError for tables in a catalog, which only Spark reads."""
-    reader = Reader(Warehouse(conf.warehouse))
+    """Read the health. Of tables in a catalog, checkpoints may be out of reach."""
+    reader = open_reader(conf)
     ledger = journal.read_ledger(reader)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
     plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
@@ -91,7 +92,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         at=now,
         demo_ended_at=demo_tables.ended_at(conf.warehouse),
         jobs=jobs,
-        lock_holder=reader.warehouse.holder(),
+        lock_holder=Warehouse(conf.warehouse).holder(),
         stop_reason=stop_file.reason(stop_file.path(conf.plan, conf.warehouse)),
         owned_configs=len(ledger.owned),
         overdue_configs=overdue,
@@ -118,9 +119,11 @@ def _count(reader: Reader, problem: RowProblem) -> int:
 
 
 def free_shares(conf: Conf) -> dict[str, float]:
-    """Free share of the disks of the tables and of the checkpoints."""
+    """Free share of the disks of the tables and of the checkpoints, those that are in reach."""
     warehouse = conf.warehouse
     folders = {"checkpoints": warehouse.checkpoint_folder}
+    if warehouse.catalog_schema and not warehouse.checkpoint_folder.is_dir():
+        return {}
     if not (warehouse.catalog_schema or warehouse.is_store):
         folders["tables"] = warehouse.folder
     return {name: _free_share(folder) for name, folder in sorted(folders.items())}
@@ -165,31 +168,34 @@ def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
     rows = {
         row["job"]: row for row in _rows(reader, f"{everywhere(JOBS.sql)} ORDER BY last_trigger")
     }
+    warehouse = Warehouse(conf.warehouse)
     by_job = checkpoints.load(conf.warehouse.checkpoint_folder)
-    tables = _by_id(reader) if any(each.delta for each in by_job.values()) else {}
+    is_log_read = not conf.warehouse.catalog_schema and any(each.delta for each in by_job.values())
+    tables = _by_id(reader) if is_log_read else {}
     for job in [*by_job, *(name for name in rows if name not in by_job)]:
         checkpoint = by_job.get(job)
-        lines = result_state.not_up_to_date(reader.warehouse.checkpoint(job))
+        lines = result_state.not_up_to_date(warehouse.checkpoint(job))
         yield JobFacts(
             job,
             rows.get(job, {}),
             checkpoint,
-            _unread(reader, checkpoint, tables),
+            _unread(warehouse, checkpoint, tables),
             tuple(lines),
             usual.get(job),
         )
 
 
 def _unread(
-    reader: Reader, checkpoint: Checkpoint | None, tables: Mapping[str, str]
+    warehouse: Warehouse, checkpoint: Checkpoint | None, tables: Mapping[str, str]
 ) -> UnreadFiles | None:
-    if checkpoint is None or checkpoint.delta is None:
+    # Only a log of files says what is unread.
+    if warehouse.conf.catalog_schema or checkpoint is None or checkpoint.delta is None:
         return None
     table = tables.get(checkpoint.delta.table_id)
     # A recreated table has another id: nothing of it was read.
     if table is None:
         return UnreadFiles(is_cut=True)
-    return delta_log.of_table(reader.warehouse.place, table, checkpoint.delta.version)
+    return delta_log.of_table(warehouse.place, table, checkpoint.delta.version)
 
 
 def _by_id(reader: Reader) -> dict[str, str]:

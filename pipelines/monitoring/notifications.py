@@ -18,8 +18,9 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.terminal.values import visible
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS
 from quotaflow.udfs.counted import counted
@@ -68,7 +69,7 @@ class Source:
 
 def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
     """All events in the time range, oldest first; at most the newest 10,000 of each table."""
-    tables = open_tables(conf)
+    tables = open_reader(conf)
     notices = [
         notice for source in SOURCES for notice in _from_source(tables, source, since, until)
     ]
@@ -77,7 +78,7 @@ def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Not
 
 
 def _from_source(
-    tables: Tables, source: Source, since: datetime, until: datetime
+    tables: Reader, source: Source, since: datetime, until: datetime
 ) -> Iterator[Notification]:
     if source.table not in TABLES or not tables.is_made(source.table):
         return
@@ -89,7 +90,7 @@ def _from_source(
         yield _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
 
 
-def _plans(tables: Tables, since: datetime, until: datetime) -> Iterator[Notification]:
+def _plans(tables: Reader, since: datetime, until: datetime) -> Iterator[Notification]:
     """Saved plans of which nothing was written since they were saved.
 
     A plan that was saved again counts once, at the last time.

@@ -22,9 +22,8 @@ from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeE
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.monitoring.job_health import JobHealth
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS, PREFIX, OwnMetric
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -59,7 +58,7 @@ class MetricsCollector:
 def exposed(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
     """Serve metrics at `[host:]port`, loopback without a host, and write a file at the end.
 
-    Raises ConfigError for an address in use, a file that cannot be written, or tables in a catalog,
+    Raises ConfigError for an address in use, a file that cannot be written
     and MissingToolError without prometheus_client.
     """
     if port is None and file is None:
@@ -82,11 +81,6 @@ def registry(conf: Conf) -> Any:
         raise MissingToolError(
             f"prometheus_client is not installed: {extras.install('metrics')}"
         ) from None
-    if conf.warehouse.catalog_schema:
-        raise ConfigError(
-            "metrics are read from the tables of a folder, and these are in the catalog "
-            f"{conf.warehouse.catalog_schema}: alert on its view job_health"
-        )
     own = CollectorRegistry()
     own.register(MetricsCollector(conf))
     return own
@@ -196,9 +190,7 @@ def _values(read: health.HealthReport) -> dict[str, float]:
 def _rows(conf: Conf, now: datetime) -> Iterator[Sample]:
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        rows = Reader(Warehouse(conf.warehouse)).rows(
-            filled(ROWS_OF_TODAY, {"since": literal(midnight)})
-        )
+        rows = open_reader(conf).rows(filled(ROWS_OF_TODAY, {"since": literal(midnight)}))
     except NeverMadeError:
         return
     for row in rows:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.jobs.fillers import filler
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.areas import AREAS
 from quotaflow.schemas.table import TIMESTAMP, Table, sql_type
@@ -61,7 +61,7 @@ def text() -> str:
 def _schemas_of_views(all_views: Mapping[str, View]) -> dict[str, pa.Schema]:
     with TemporaryDirectory() as empty:
         warehouse = Warehouse(WarehouseSection(path=str(Path(empty) / "tables")))
-        reader = Reader(warehouse).with_empty(frozenset(TABLES))
+        reader = FolderReader(warehouse).with_empty(frozenset(TABLES))
         return {name: reader.query(f"SELECT * FROM {name}").schema for name in all_views}
 
 

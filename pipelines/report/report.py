@@ -56,7 +56,7 @@ def report(scope: Scope) -> str:
 
 def sections(scope: Scope) -> Sequence[ReportSection]:
     """Every section in order; if one fails, its text says why, and the others go on."""
-    return [_made(title, section, scope) for title, section in SECTIONS]
+    return scope.each(lambda each: _made(*each, scope), SECTIONS)
 
 
 def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -> ReportSection:

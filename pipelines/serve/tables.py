@@ -10,11 +10,10 @@ from quotaflow.pipelines.areas.clusters import newest_event
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QueryError
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 
-Versions = tuple[tuple[str, int], ...]
+Versions = tuple[tuple[str, str], ...]
 """The tables that exist, each with its version."""
 
 _WAIT_S = 30
@@ -51,11 +50,7 @@ class ServedTables:
         with self._checking:
             now = self.now()
             if now - self._checked_at >= _CHECKED_FOR:
-                place = Warehouse(self.conf.warehouse).place
-                with engine_errors("versions"):
-                    self._versions = tuple(
-                        (name, place.open(name).version()) for name in TABLES if place.is_made(name)
-                    )
+                self._versions = tuple(open_reader(self.conf).versions().items())
                 self._checked_at = now
             return self._versions
 
@@ -75,7 +70,7 @@ class ServedTables:
     def renew_for(self, versions: Versions) -> None:
         """Open another reader if the last is of other versions; call it within `computing`."""
         if self._reader is None or self._read != versions:
-            self._reader, self._read = Reader(Warehouse(self.conf.warehouse)), versions
+            self._reader, self._read = open_reader(self.conf), versions
         if self._is_stopped:
             self._reader.stop()
 

@@ -80,7 +80,7 @@ def _last_answers(snapshot: Snapshot) -> pa.Table:
     since = literal(snapshot.now - SEEN_WITHIN)
     is_recent = f"{snapshot.is_of_cluster} AND event_time > {since} AND error_code = 0"
     sql = newest_of(_READ.names, _TABLE.key, _TABLE.time, TELEMETRY_SUBSCRIPTIONS.name, is_recent)
-    return snapshot.open_tables().read(sql, _READ)
+    return snapshot.open_reader().read(sql, _READ)
 
 
 def _last_change(snapshot: Snapshot) -> datetime | None:
@@ -88,7 +88,7 @@ def _last_change(snapshot: Snapshot) -> datetime | None:
         f"SELECT max(event_time) AS event_time FROM {CONFIGS.name} "
         f"WHERE {snapshot.is_of_cluster} AND entity_type = {literal(CLIENT_METRICS)}"
     )
-    time: datetime | None = snapshot.open_tables().rows(sql)[0]["event_time"]
+    time: datetime | None = snapshot.open_reader().rows(sql)[0]["event_time"]
     return time
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from quotaflow.pipelines.snapshots import changes
 from quotaflow.pipelines.snapshots.observations import ObservedRows, UnansweredPart
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.warehouse import OpenSession
 from quotaflow.schemas.table import Table
 
@@ -20,12 +20,12 @@ from quotaflow.schemas.table import Table
 class Snapshot:
     """Writes one snapshot. `batch` identifies it, so nothing is appended twice.
 
-    `open_tables` opens the tables as they are now. Only tables that Spark must write need
+    `open_reader` opens the tables as they are now. Only tables that Spark must write need
     `open_session`.
     """
 
     batch: Batch
-    open_tables: Callable[[], Tables]
+    open_reader: Callable[[], Reader]
     open_session: OpenSession
     cluster_id: str
     now: datetime
@@ -53,7 +53,7 @@ class Snapshot:
     def current_rows(self, table: Table) -> pa.Table:
         """The current rows of this cluster, by earlier snapshots."""
         sql = changes.newest_rows(table, table.name, self.is_of_cluster)
-        return changes.current_rows(self.open_tables().read(sql, table.arrow))
+        return changes.current_rows(self.open_reader().read(sql, table.arrow))
 
     @property
     def is_of_cluster(self) -> str:

@@ -17,8 +17,8 @@ from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -60,7 +60,7 @@ def take(
         warehouse.ensure(open_session, [t for name, t in TABLES.items() if name in needed])
         # No checkpoint: the time identifies a snapshot.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
-        opened = partial(open_tables, conf, open_session)
+        opened = partial(open_reader, conf, open_session)
         snapshot = Snapshot(batch, opened, open_session, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))
@@ -113,7 +113,7 @@ def current_topics(snapshot: Snapshot) -> set[str]:
 
 
 def _with_setter(snapshot: Snapshot, changed: pa.Table) -> pa.Table:
-    tables = snapshot.open_tables()
+    tables = snapshot.open_reader()
     of_quotas = f"job = {literal(JOB)} AND target = {literal(CLIENT_QUOTAS.name)}"
     (before,) = tables.rows(
         f"SELECT max(event_time) AS event_time FROM {PIPELINE_PROGRESS.name} "

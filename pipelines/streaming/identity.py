@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.streaming.checkpoints import newest_batch, query_id
 from quotaflow.pipelines.warehouse import state_files
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 # No query has so many batches. Larger numbers are times in ms, of work outside of micro-batches.
@@ -110,7 +110,7 @@ def _set_aside(checkpoint: Path) -> None:
     os.utime(aside)
 
 
-def batches_written(tables: Tables) -> dict[str, dict[str, int]]:
+def batches_written(tables: Reader) -> dict[str, dict[str, int]]:
     """The newest micro-batch of every query in pipeline_progress, by job and the query's id.
 
     Batch numbers of a refresh are times in ms, and are left out.

@@ -1,25 +1,21 @@
 """Tables and views as people read them: which there are, how large, and their newest rows."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse import reader, views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.reader import Reader, TableSummary
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NEWEST_ROWS = 20
-_AT_ONCE = 4
 _VIEW_TIMES = (
     *("event_time", "minute", "hour", "day", "changed_at", "altered_at", "opened_at"),
     *("started_at", "allocated_at", "last_seen", "valid_from", "known_at"),
@@ -28,19 +24,13 @@ _VIEW_TIMES = (
 EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "question", "meaning"]
 
 
-def open_reader(conf: Conf) -> Reader:
-    """The reader of conf's tables."""
-    return Reader(Warehouse(conf.warehouse))
-
-
 def extents(tables_reader: Reader, *, every: bool) -> list[dict[str, Any]]:
     """One row per table with its rows, newest event and size; then one per view.
 
     Without `every` only of those that answer a question.
     """
     shown = [name for name, table in TABLES.items() if every or table.question]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        tables = list(pool.map(partial(_extent, tables_reader), shown))
+    tables = [_extent(*each) for each in tables_reader.extents(shown).items()]
     view_rows = [
         {"name": name, "kind": "view", "question": view.question, "meaning": view.comment}
         for name, view in sorted(views.load().items())
@@ -59,7 +49,7 @@ def checked_name(name: str) -> str:
 
 def rows(batches: "pa.RecordBatchReader", query: str) -> Iterator[dict[str, Any]]:
     """Rows of an answer as JSON's own types. Raises QueryError if the answer fails midway."""
-    with reader.engine_errors(query):
+    with engine_errors(query):
         yield from values.rows(batches)
 
 
@@ -92,8 +82,7 @@ def why_empty(name: str) -> str | None:
     return (TABLES.get(name) or views.load()[name]).empty
 
 
-def _extent(tables_reader: Reader, name: str) -> dict[str, Any]:
-    extent = tables_reader.extent(name)
+def _extent(name: str, extent: TableSummary) -> dict[str, Any]:
     last = extent.last_event_time_us
     return {
         "name": name,

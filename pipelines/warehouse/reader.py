@@ -1,29 +1,15 @@
-"""Reads Delta tables and views of a folder or an object store without a JVM, by SQL of DuckDB."""
+"""What reads tables and views: over files, through Spark, or through a SQL warehouse."""
 
-import re
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
-from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.python_times import rows_of
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas import ddl
-from quotaflow.schemas.migrations import SchemaVersionError, check_readable
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from quotaflow.pipelines.warehouse.delta_files import RecordedExtent
-    from quotaflow.pipelines.warehouse.local_database import LocalDatabase
     from quotaflow.pipelines.warehouse.time_ranges import Since
-
-_NO_COLUMN = re.compile(r'column "([^"]+)" not found')
-_CANDIDATES = re.compile(r"Candidate bindings: (.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,175 +21,70 @@ class TableSummary:
     size_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Answers queries over the tables of a warehouse; a table is opened when a query names it."""
+class Reader(Protocol):
+    """Answers queries over the tables and views of a warehouse.
 
-    warehouse: Warehouse
-    empty: frozenset[str] = frozenset()
-    _databases: "dict[Since | None, LocalDatabase]" = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _opening: threading.Lock = field(
-        default_factory=threading.Lock, init=False, repr=False, compare=False
-    )
-
-    _stopped: threading.Event = field(
-        default_factory=threading.Event, init=False, repr=False, compare=False
-    )
-
-    def __post_init__(self) -> None:
-        if self.warehouse.conf.catalog_schema:
-            raise ConfigError(
-                f"the tables are in the catalog {self.warehouse.conf.catalog_schema}, which is "
-                'read through Spark: quotaflow sql --spark "SELECT ..."'
-            )
+    A query is DuckDB's SQL. Where another engine runs it, it is translated. A folder's table keeps
+    the version that it has when a query first names it, so all queries of one command see the same
+    rows. After a write, open another reader.
+    """
 
     @property
-    def _database(self) -> "LocalDatabase":
-        return self._since(None)
+    def threads(self) -> int:
+        """How many threads may ask at the same time."""
+        ...
 
-    def _since(self, since: "Since | None") -> "LocalDatabase":
-        """The database whose views are about the time from then on; all have the same versions."""
-        with self._opening:
-            if since not in self._databases:
-                self._databases[since] = self._opened(since)
-            return self._databases[since]
+    def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
+        """All rows of a query that limits their number: with arguments and errors of `query`."""
+        ...
 
-    def _opened(self, since: "Since | None") -> "LocalDatabase":
-        from quotaflow.pipelines.warehouse.local_database import (  # noqa: PLC0415  imports DuckDB
-            LocalDatabase,
-        )
-
-        conf = self.warehouse.conf
-        first = next(iter(self._databases.values()), None)
-        return LocalDatabase(
-            self.warehouse.place,
-            conf.query_memory_mb,
-            conf.query_timeout_s,
-            self.empty,
-            since,
-            first.opened if first else {},
-            stopped=self._stopped,
-        )
-
-    def stop(self) -> None:
-        """End queries that other threads run, and let no other begin: each is a QueryError."""
-        self._stopped.set()
-        with self._opening:
-            opened = list(self._databases.values())
-        for database in opened:
-            database.stop()
-
-    def is_made(self, table: str) -> bool:
-        """Whether a table exists."""
-        return self.warehouse.place.is_made(table)
-
-    def with_empty(self, names: frozenset[str]) -> "Reader":
-        """The same tables; each of `names` that does not exist has no rows instead of an error."""
-        return replace(self, empty=names)
-
-    def table_id(self, table: str) -> str:
-        """The id of a table in checkpoints of queries. A table made again has another id."""
-        with engine_errors(table):
-            return str(self._database.table(table).metadata().id)
-
-    def types(self, table: str) -> dict[str, str]:
-        """The type of each column of the live table, as `ddl.live_types`."""
-        with engine_errors(table):
-            return ddl.live_types(self._database.table(table))
-
-    def columns(self, name: str) -> list[str]:
-        """Columns of a table or view: the declared ones that the live table has, in their order."""
-        if name in views.load():
-            return [column.name for column in views.load()[name].columns]
-        live = self.types(name)
-        return [column for column in TABLES[name].column_names if column in live]
-
-    def extent(self, name: str) -> TableSummary:
-        """Rows, newest event_time and bytes of the newest version of a table.
-
-        By its log, where that has them: then the time may lack less than a millisecond.
-        """
-        if not self.is_made(name):
-            return TableSummary()
-        time = TABLES[name].time
-        if (recorded := self._recorded(name, time)) is not None:
-            return TableSummary(recorded.rows, recorded.last_us, recorded.size_bytes)
-        sql = f"SELECT count(*) AS rows, max({time}) AS last FROM {name}"
-        with engine_errors(sql):
-            rows, last = self.query(sql).read_all().columns
-            actions: Any = self._database.table(name).get_add_actions(flatten=True)
-            sizes = actions["size_bytes"].to_pylist()
-        # As a number: a wrong clock may give years that Python's datetime does not have.
-        return TableSummary(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
-
-    def _recorded(self, name: str, time: str) -> "RecordedExtent | None":
-        from quotaflow.pipelines.warehouse import delta_files  # noqa: PLC0415  imports pyarrow
-
-        place = self.warehouse.place
-        with engine_errors(name):
-            table = place.open(name)
-            try:
-                check_readable(name, table.metadata().configuration)
-            except SchemaVersionError as error:
-                raise ConfigError(str(error)) from None
-            return delta_files.recorded_extent(table, place.path(name), time)
+    def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
+        """The rows as Arrow, in columns of these names and types."""
+        ...
 
     def query(self, sql: str, since: "Since | None" = None) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
 
         With `since`, its views are about the time from then on. Raises ConfigError for a text that
         is no query or that may not run, and for a table of another schema version, QueryError, and
-        NeverMadeError if the query reads a table that does not exist yet. Reading a batch can still
-        fail: do it within `engine_errors`.
+        NeverMadeError if the query reads a table that does not exist yet.
         """
-        from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
+        ...
 
-        query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
-        with engine_errors(sql):
-            names = [*TABLES, *views.load()]
-            database = self._since(since)
-            database.open_existing(names if query.describes_all else query.perhaps)
-            bounded = database.open(query.names, query.bounds)
-            return database.read(sql, {name: query.bounds[name] for name in bounded})
+    def is_made(self, table: str) -> bool:
+        """Whether a table exists."""
+        ...
 
-    def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
-        """All rows of a query that limits their number: with arguments and errors of `query`."""
-        with engine_errors(sql):
-            return rows_of(self.query(sql, since).read_all())
+    def with_empty(self, names: frozenset[str]) -> "Reader":
+        """The same tables; each of `names` that does not exist has no rows instead of an error."""
+        ...
 
-    def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
-        """The same rows as Arrow, in columns of these names and types."""
-        with engine_errors(sql):
-            return self.query(sql).read_all().select(schema.names).cast(schema)
+    def types(self, table: str) -> dict[str, str]:
+        """The type of each column of the live table, as `ddl.live_types`."""
+        ...
 
+    def columns(self, name: str) -> list[str]:
+        """Columns of a table or view: the declared ones that the live table has, in their order."""
+        ...
 
-@contextmanager
-def engine_errors(sql: str) -> Iterator[None]:
-    """Turn errors of DuckDB, Delta and Arrow within the block into a QueryError for `sql`."""
-    import duckdb  # noqa: PLC0415  --help need not wait for it
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-    from pyarrow import ArrowException  # noqa: PLC0415
+    def table_id(self, table: str) -> str:
+        """The id of a table in checkpoints of queries. A table made again has another id."""
+        ...
 
-    from quotaflow.pipelines.warehouse.query_check import one_line  # noqa: PLC0415
+    def versions(self) -> dict[str, str]:
+        """Each table that exists, with text that is another one after each commit to it.
 
-    try:
-        yield
-    except (duckdb.Error, DeltaError, ArrowException, OSError) as error:
-        is_wrong = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
-        kind = WrongQueryError if is_wrong else QueryError
-        raise kind(_no_column(str(error)) or one_line(error) or f": {sql[:80]!r}") from None
+        Reads what is true now. Raises QueryError if the place of the tables cannot be read.
+        """
+        ...
 
+    def extents(self, names: Iterable[str]) -> dict[str, TableSummary]:
+        """Rows, newest event_time and bytes of the newest version of each table."""
+        ...
 
-def _no_column(message: str) -> str | None:
-    """The error for an unknown column, with the nearest right name."""
-    missing = _NO_COLUMN.search(message)
-    if missing is None:
-        return None
-    listed = _CANDIDATES.search(message)
-    names = re.findall(r'"([^"]+)"', listed[1]) if listed else []
-    return f"no column {missing[1]}{nearest(missing[1], names) if names else ''}"
+    def stop(self) -> None:
+        """End queries that other threads run, and let no other begin: each is a QueryError."""
+        ...
 
 
 def one_cluster(cluster_ids: Iterable[str], pinned: str | None) -> str | None:

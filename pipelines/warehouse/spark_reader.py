@@ -1,8 +1,12 @@
-"""Answers a query in Spark's dialect, over the same tables and views."""
+"""Runs statements in a Spark session, and queries in Spark's own dialect."""
 
 import logging
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
@@ -10,13 +14,14 @@ from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+_TAG = "quotaflow-query"
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
 # Names, comments and text. A backslash escapes only in Spark's text.
 _NAMED = r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"
@@ -50,25 +55,77 @@ def query(
     """The rows of a query, at most `limit`. Raises QueryError with Spark's first line."""
     check_query(sql)
     spark = session.get(conf.spark, report)
-    return answer(spark, Warehouse(conf.warehouse), sql, limit, set())
+    with _errors():
+        register(spark, Warehouse(conf.warehouse), sql)
+        rows = spark.sql(sql)
+        return (rows if limit is None else rows.limit(limit)).toArrow().to_reader()
 
 
-def answer(
-    spark: "SparkSession", warehouse: Warehouse, sql: str, limit: int | None, registered: set[str]
-) -> "pa.RecordBatchReader":
-    """The same in a session that has the `registered` tables and views; those it lacks are added.
+@dataclass(frozen=True)
+class SparkEngine:
+    """Runs statements in a Spark session: of a cluster, of Spark Connect, or of this process."""
 
-    The text must be a query: see `check_query`.
-    """
+    open_session: OpenSession
+    timeout_s: int
+    _stopped: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def run(self, statement: str) -> "pa.Table":
+        """All rows of a statement. Raises as `CatalogEngine.run`."""
+        spark = self._spark
+        with _errors(), self._timed(spark):
+            return spark.sql(statement).toArrow()
+
+    def stop(self) -> None:
+        """End statements that other threads run, and let no other begin."""
+        self._stopped.set()
+        if "_spark" in self.__dict__:
+            self._spark.interruptTag(_TAG)
+
+    @cached_property
+    def _spark(self) -> "SparkSession":
+        return self.open_session()
+
+    @contextmanager
+    def _timed(self, spark: "SparkSession") -> Iterator[None]:
+        """Stop the statement of this thread when its time is over."""
+        if self._stopped.is_set():
+            raise QueryError("stopped")
+        own, is_late = f"{_TAG}-{threading.get_ident()}", threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            spark.interruptTag(own)
+
+        timer = threading.Timer(self.timeout_s, end)
+        for tag in (_TAG, own):
+            spark.addTag(tag)
+        timer.start()
+        try:
+            yield
+        except QueryError:
+            if self._stopped.is_set():
+                raise QueryError("stopped") from None
+            if is_late.is_set():
+                raise QueryError(
+                    f"stopped after {self.timeout_s} s: warehouse.query_timeout_s"
+                ) from None
+            raise
+        finally:
+            timer.cancel()
+            for tag in (_TAG, own):
+                spark.removeTag(tag)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Turn Spark's errors within the block into a QueryError with their first line."""
     # Spark would log the whole stack of a wrong query; QueryError says it in one line.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # After the session's own check.
     from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
 
     try:
-        register(spark, warehouse, sql, registered)
-        rows = spark.sql(sql)
-        return (rows if limit is None else rows.limit(limit)).toArrow().to_reader()
+        yield
     except PySparkException as error:
         message = str(error).strip().splitlines()
         # Those that Spark cannot parse are errors of analysis too.
@@ -76,30 +133,16 @@ def answer(
         raise kind(message[0] if message else type(error).__name__) from None
 
 
-def register_empty(
-    spark: "SparkSession", warehouse: Warehouse, names: frozenset[str], registered: set[str]
-) -> None:
-    """Give the session tables without rows, by the names of those that do not exist."""
-    for name in sorted(names - registered):
-        if not warehouse.exists(spark, name):
-            spark.sql(TABLES[name].empty_sql).createOrReplaceTempView(name)
-            registered.add(name)
-
-
-def register(
-    spark: "SparkSession", warehouse: Warehouse, sql: str, registered: set[str] | None = None
-) -> None:
+def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:
     """Give the session the tables and views that a query reads, by their names.
 
-    Skips tables that do not exist, views that need those, and what is `registered`, to which it
-    adds. A table that no view needs is empty if it does not exist.
+    Skips tables that do not exist, and views that need those. A table that no view needs is empty
+    if it does not exist.
     """
-    made = set[str]() if registered is None else registered
+    made = set[str]()
     named_tables, named_views = views.dependencies(sql)
     required = views.required(views.named(sql))
     for name in named_tables:
-        if name in made:
-            continue
         if warehouse.exists(spark, name):
             warehouse.check_readable(spark, name)
             warehouse.read(spark, name).createOrReplaceTempView(name)

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 
+_IN_SPARK = {"epoch_us": "unix_micros"}
+"""Functions of DuckDB by their names in Spark, where sqlglot knows none."""
 WITHIN = "{} within"
 """The name of a table's rows of one time, which stands beside the table."""
 
@@ -24,6 +26,29 @@ def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
     if within:
         _rename(tree, within)
     return tree.sql(dialect="duckdb", pretty=True, copy=False)
+
+
+@cache
+def in_spark(sql: str) -> str:
+    """A query in DuckDB's SQL as Spark reads it. Raises sqlglot.errors.ParseError."""
+    import sqlglot  # noqa: PLC0415  as above
+
+    tree = sqlglot.parse_one(sql, read="duckdb").transform(_with_spark_names, copy=False)
+    return tree.sql(dialect=_spark(), copy=False)
+
+
+def _with_spark_names(node: "Expr") -> "Expr":
+    """Times with a zone, and Spark's functions that DuckDB has under other names."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    match node:
+        case exp.DataType(this=exp.DataType.Type.TIMESTAMP):
+            return exp.DataType.build("TIMESTAMPTZ")
+        case exp.Anonymous() if name := _IN_SPARK.get(node.name.lower()):
+            return exp.Anonymous(this=name, expressions=node.expressions)
+        case exp.PercentileCont():
+            return exp.Anonymous(this="percentile", expressions=[node.this, node.expression])
+    return node
 
 
 @cache

@@ -29,7 +29,7 @@ OF_OTHERS = {
     *("oauthbearer.secured", "kubernetes.pod.name", "kubernetes.pod_name"),
     *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "identityPoolId", "logicalCluster", "Secret"),
     *("CheckpointFileManager", "spark.executor.memoryOverhead", "stopTimeout", "_last_checkpoint"),
-    *("OFF", "ps", "CLASSİC"),
+    *("OFF", "ps", "CLASSİC", "DATABRICKS_HOST", "DATABRICKS_TOKEN", "SPARK_REMOTE"),
 }
 """Words of clouds, of shippers, of Spark and Delta, of loggers, and of an operating system."""
 EXAMPLES = {

@@ -7,7 +7,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -23,25 +23,27 @@ def blocks(kind: str) -> list[str]:
     return [text for page in DOCS.values() for text in fenced.findall(page)]
 
 
-def made(folder: Path, content: dict[str, list[Row]]) -> Reader:
+def made(folder: Path, content: dict[str, list[Row]]) -> FolderReader:
     """One reader for all queries: it makes each view once."""
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_tables_and_answers(warehouse, content)
-    return Reader(warehouse)
+    return FolderReader(warehouse)
 
 
 @pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def empty(tmp_path_factory: pytest.TempPathFactory) -> FolderReader:
     return made(tmp_path_factory.mktemp("empty"), {})
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> FolderReader:
     return made(tmp_path_factory.mktemp("filled"), FILLED)
 
 
 @pytest.mark.parametrize("query", blocks("sql"))
-def test_a_query_of_a_page_runs_empty_and_filled(query: str, empty: Reader, filled: Reader) -> None:
+def test_a_query_of_a_page_runs_empty_and_filled(
+    query: str, empty: FolderReader, filled: FolderReader
+) -> None:
     assert empty.rows(query) == []
     assert filled.rows(query)
 

@@ -8,7 +8,7 @@ import duckdb
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -32,7 +32,7 @@ def compute_all(folder: Path, facts: Mapping[str, Rows], conf: config.Conf) -> W
 
 def everything(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     """A database with all tables and views that the warehouse can answer, computed once."""
-    reader, database = Reader(warehouse), duckdb.connect()
+    reader, database = FolderReader(warehouse), duckdb.connect()
     for name in [*TABLES, *views.load()]:
         if all(map(reader.is_made, views.dependencies(f"SELECT * FROM {name}")[0])):
             rows = reader.query(f"SELECT * FROM {name}").read_all()

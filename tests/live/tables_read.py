@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 from quotaflow.demo import raw_pushes
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -29,7 +29,7 @@ def query(place: Path | Conf, sql: str) -> list[dict[str, Any]]:
     """Rows of a query over a warehouse: its folder, or conf that names it."""
     if isinstance(place, Path):
         place = config.Conf(warehouse=config.WarehouseSection(path=str(place)))
-    reader = Reader(Warehouse(place.warehouse))
+    reader = FolderReader(Warehouse(place.warehouse))
     rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
     return rows
 

@@ -16,7 +16,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.outcome import MAY_LAND_FOR
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 
 from ..command_line import Command
 from ..own_process import quotaflow
@@ -65,7 +65,7 @@ class Operator:
 
     def open(self) -> set[tuple[str, str | None]]:
         """Writes without an end: the run of each, and whose quota it is."""
-        records = journal.read_ledger(open_tables(self.conf)).open_records
+        records = journal.read_ledger(open_reader(self.conf)).open_records
         return {(record.run_id, record.entity.entity_name) for record in records}
 
 

@@ -21,7 +21,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import DONE
 from quotaflow.pipelines.feedback.runs import adopt_run, context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ..command_line import in_options
@@ -63,7 +63,7 @@ def test_a_forged_ledger_is_refused_by_name_and_panic_needs_no_warehouse(
     with cluster.admin() as admin:
         assert set_quota(str(PAYMENTS.entity_name), BYTES, 5e6)(admin).error_code == 0
     written(cluster, conf, EVE, ZOE)
-    done = next(r for r in journal.read_records(open_tables(conf)) if r.step == DONE)
+    done = next(r for r in journal.read_records(open_reader(conf)) if r.step == DONE)
     forged = replace(
         done,
         entity=replace(PAYMENTS, cluster_id=cluster.cluster_id),

@@ -18,8 +18,8 @@ from quotaflow.pipelines.feedback.planning import planning
 from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.snapshots import take
-from quotaflow.pipelines.warehouse.reader import Reader
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from . import live_configs
@@ -101,9 +101,9 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
     assert findings["level telemetry"].remedy
     assert "a request to write and ship" in findings["level whole_log"].observed
     assert [each for each in findings.values() if each.state == "bad"] == []
-    tables = open_tables(admin_api)
+    tables = open_reader(admin_api)
     assert planning.make(context.of_plans(admin_api), tables, datetime.now(UTC)) is not None
-    reader, now = Reader(Warehouse(admin_api.warehouse)), datetime.now(UTC)
+    reader, now = FolderReader(Warehouse(admin_api.warehouse)), datetime.now(UTC)
     (cluster_id,) = clusters(reader)
     of_cluster = Scope(reader, cluster_id, now - timedelta(days=1), now, now, admin_api)
     by_title = {section.title: section for section in sections(of_cluster)}
@@ -117,7 +117,7 @@ def test_doctor_plan_and_report_work_on_snapshots_alone(admin_api: Conf) -> None
 def test_a_plan_on_snapshots_alone_removes_what_is_left_over(admin_api: Conf) -> None:
     """After the tests above, which leave a list of each side."""
     (left, *others) = planning.make(
-        context.of_plans(admin_api), open_tables(admin_api), datetime.now(UTC)
+        context.of_plans(admin_api), open_reader(admin_api), datetime.now(UTC)
     ).blocked
     assert "replication.remove_leftovers" in left.reason
     assert len(others) == 1

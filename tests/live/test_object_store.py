@@ -17,7 +17,7 @@ from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.config import Conf, WarehouseSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.snapshots import take
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -62,7 +62,7 @@ class Deployment:
         return execute([*arguments, *self.words])
 
     def rows(self, table: str) -> Counter[str]:
-        reader = Reader(Warehouse(self.conf.warehouse))
+        reader = FolderReader(Warehouse(self.conf.warehouse))
         if not reader.is_made(table):
             return Counter({"never made": 1})
         return Counter(map(repr, reader.rows(f"SELECT {COLUMNS.get(table, '*')} FROM {table}")))
@@ -117,7 +117,7 @@ def test_every_table_has_the_rows_that_a_folder_has(both: tuple[Deployment, Depl
     _, remote = both
     filled = {name for name in TABLES if remote.rows(name).total() > 1}
     assert {"requests", "client_metrics", "quota_usage", "replicas", "producer_id_rates"} <= filled
-    (batches,) = Reader(Warehouse(remote.conf.warehouse)).rows(
+    (batches,) = FolderReader(Warehouse(remote.conf.warehouse)).rows(
         "SELECT count(DISTINCT batch_id) AS n FROM pipeline_progress "
         "WHERE job = 'ingest_request_log'"
     )

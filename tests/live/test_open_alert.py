@@ -22,7 +22,7 @@ from quotaflow.pipelines.feedback.runs import apply_run, context
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.kafka import client_metrics
 from quotaflow.pipelines.snapshots import take
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 
 from .conftest import conf_of_scene
 from .readers import await_so
@@ -117,7 +117,7 @@ def await_interval(cluster: LocalCluster, interval_ms: int) -> None:
 
 def changes(conf: Conf) -> tuple[Change, ...]:
     """The plan's changes of client metrics now; nothing is blocked."""
-    made = planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))
+    made = planning.make(context.of_plans(conf), open_reader(conf), datetime.now(UTC))
     of_metrics = [
         blocked for blocked in made.blocked if blocked.desired.entity_type == "client-metrics"
     ]

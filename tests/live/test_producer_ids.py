@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines.config import WarehouseSection
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 ACTIVE = "SELECT DISTINCT producer_id FROM active_producers WHERE NOT is_removed"
@@ -21,16 +21,18 @@ ACTIVATED = (
 
 
 @pytest.fixture
-def reader(filled: Path) -> Reader:
-    return Reader(Warehouse(WarehouseSection(path=str(filled))))
+def reader(filled: Path) -> FolderReader:
+    return FolderReader(Warehouse(WarehouseSection(path=str(filled))))
 
 
-def rows(reader: Reader, sql: str) -> list[dict[str, Any]]:
+def rows(reader: FolderReader, sql: str) -> list[dict[str, Any]]:
     found_rows: list[dict[str, Any]] = reader.query(sql).read_all().to_pylist()
     return found_rows
 
 
-def test_every_id_a_leader_holds_is_active_and_nearly_all_have_an_owner(reader: Reader) -> None:
+def test_every_id_a_leader_holds_is_active_and_nearly_all_have_an_owner(
+    reader: FolderReader,
+) -> None:
     active = {row["producer_id"] for row in rows(reader, ACTIVE)}
     owned = rows(reader, OWNED)
     assert {row["producer_id"] for row in owned} == active
@@ -43,7 +45,9 @@ def test_every_id_a_leader_holds_is_active_and_nearly_all_have_an_owner(reader: 
     assert len(unknown) <= len(active) / 10
 
 
-def test_ids_that_came_up_on_leaders_are_counted_for_whom_they_belong_to(reader: Reader) -> None:
+def test_ids_that_came_up_on_leaders_are_counted_for_whom_they_belong_to(
+    reader: FolderReader,
+) -> None:
     activated = {row["principal"]: row["ids"] for row in rows(reader, ACTIVATED)}
     mallorys = [row for row in rows(reader, OWNED) if row["principal"] == "User:mallory"]
     assert activated["User:mallory"] >= len(mallorys) > 1

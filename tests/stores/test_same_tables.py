@@ -19,7 +19,7 @@ from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.quality.check import CheckRequest, check
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import spark_reader
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -71,7 +71,7 @@ def filled(spark: SparkSession, conf: Conf, records: list[DataFrame]) -> Warehou
 
 
 def content(warehouse: Warehouse, name: str) -> list[str]:
-    rows = Reader(warehouse).rows(f"SELECT {COLUMNS.get(name, '*')} FROM {name}")
+    rows = FolderReader(warehouse).rows(f"SELECT {COLUMNS.get(name, '*')} FROM {name}")
     return sorted(map(repr, rows))
 
 
@@ -105,7 +105,7 @@ def test_health_and_sql_are_the_same(both: tuple[Conf, Conf]) -> None:
     behind = [{job.job: job.behind_s for job in report.jobs} for report in seen]
     assert behind[0] == behind[1]
     sql = "SELECT api, count(*) AS n FROM requests GROUP BY api ORDER BY api"
-    answers: list[Any] = [Reader(Warehouse(conf.warehouse)).rows(sql) for conf in both]
+    answers: list[Any] = [FolderReader(Warehouse(conf.warehouse)).rows(sql) for conf in both]
     answers.append(spark_reader.query(both[1], sql, None).read_all().to_pylist())
     assert answers[0] == answers[1] == answers[2]
 

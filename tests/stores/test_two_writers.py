@@ -13,8 +13,8 @@ import pytest
 from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.errors import ConfigError, LockedError
 from quotaflow.pipelines.warehouse import store_owner
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.place import Place
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS as TABLE
 
@@ -67,7 +67,7 @@ def test_no_append_of_three_processes_is_lost(s3: ObjectServer, tmp_path: Path) 
     first = warehouse.place.open(TABLE.name).version()
     outputs_of("append", confs)
     assert warehouse.place.open(TABLE.name).version() == first + WRITERS * COMMITS
-    (counted,) = Reader(warehouse).rows(
+    (counted,) = FolderReader(warehouse).rows(
         f"SELECT count(*) AS rows, count(DISTINCT (job, batch_id)) AS commits FROM {TABLE.name}"
     )
     assert counted == {"rows": WRITERS * COMMITS, "commits": WRITERS * COMMITS}

@@ -9,7 +9,7 @@ from quotaflow.pipelines.config.base import LONGEST_LEASE_S
 from quotaflow.pipelines.feedback.configs.change import RENEW
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
 _ENTITY = ("cluster_id", "entity_type", "entity_name", "entity_client_id")
@@ -31,7 +31,7 @@ class Journal(Protocol):
         """Store all of them or none."""
 
 
-def read_ledger(tables: Tables) -> Ledger:
+def read_ledger(tables: Reader) -> Ledger:
     """What we wrote to all clusters, by the journal; empty before the first apply.
 
     Who may write the table can forge it: what writes to the cluster takes trust.judge instead.
@@ -39,7 +39,7 @@ def read_ledger(tables: Tables) -> Ledger:
     return Ledger.from_records(read_records(tables))
 
 
-def read_records(tables: Tables) -> list[Record]:
+def read_records(tables: Reader) -> list[Record]:
     """The records that a ledger needs, in any order; none before the first apply."""
     if not tables.is_made(CONFIG_CHANGES.name):
         return []

@@ -11,8 +11,8 @@ from quotaflow.pipelines.config import ReplicationSection
 from quotaflow.pipelines.feedback.configs.change import Halt, Trial
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import halt
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.udfs.rules.cluster_health import LEAST_REQUESTS, Pair, Window, worse
 
@@ -96,7 +96,7 @@ OUT_OF_SYNC = """
 
 
 def halted(
-    tables: Tables,
+    tables: Reader,
     ledger: Ledger,
     cluster_id: str | None,
     now: datetime,
@@ -150,7 +150,7 @@ def queries(
 class _Watch:
     """What tables show of a cluster around a trial, up to a time."""
 
-    tables: Tables
+    tables: Reader
     cluster_id: str
     trial: Trial
     until: datetime

@@ -13,7 +13,7 @@ from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import WarehouseSection
 from quotaflow.pipelines.results.answers import refresh
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS, QUALITY_RESULTS
 
@@ -55,7 +55,7 @@ class EvidenceChecks:
     are_required: bool
     reads: Callable[[], Mapping[str, set[str]]]
 
-    def unusable(self, tables: Tables, evidence: Collection[str], now: datetime) -> dict[str, str]:
+    def unusable(self, tables: Reader, evidence: Collection[str], now: datetime) -> dict[str, str]:
         """Tables and views of evidence that a plan must not use, each with the reason."""
         return (
             self.dirty_results(evidence)
@@ -90,7 +90,7 @@ class EvidenceChecks:
         )
         return {name: problems[answer] for name, answer in answers.items() if answer in problems}
 
-    def failed(self, tables: Tables, evidence: Collection[str]) -> dict[str, str]:
+    def failed(self, tables: Reader, evidence: Collection[str]) -> dict[str, str]:
         """The same for failed checks alone, or missing ones where conf requires them."""
         checks = tables.rows(CURRENT_CHECKS) if tables.is_made(QUALITY_RESULTS.name) else []
         failing = {row["suite"]: row for row in reversed(checks) if row["is_failing"]}

@@ -16,8 +16,8 @@ from quotaflow.pipelines.feedback.planning.guards import (
     SNAPSHOT,
     TELEMETRY,
 )
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PIPELINE_PROGRESS, QUERY_PROGRESS
 
 _JOBS = {
@@ -104,7 +104,7 @@ class InputAges:
     dead_time: timedelta
 
 
-def read(tables: Tables, cluster: str, now: datetime, max_age: timedelta) -> InputAges:
+def read(tables: Reader, cluster: str, now: datetime, max_age: timedelta) -> InputAges:
     """The ages by what jobs wrote. `cluster` is SQL that is true for rows of the cluster.
 
     An input of a job that is slower may be older than `max_age`.
@@ -137,7 +137,7 @@ def newest_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, datetime | None]:
     return ages
 
 
-def lags(tables: Tables, cluster: str, now: datetime) -> dict[str, timedelta]:
+def lags(tables: Reader, cluster: str, now: datetime) -> dict[str, timedelta]:
     """How old each input becomes before newer rows replace it: the 95th percentile of a day.
 
     That is from the newest event of a batch to the end of the next one. Empty for an input with

@@ -12,8 +12,8 @@ from quotaflow.pipelines.feedback.ledger.ledger import Key
 from quotaflow.pipelines.feedback.planning.holds import Alteration
 from quotaflow.pipelines.feedback.planning.plan_inputs import rows_if_made
 from quotaflow.pipelines.feedback.planning.restore_plan import LaterWriter
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, TOPIC, USER
 
 Named = Mapping[Key, Mapping[str, datetime]]
@@ -63,7 +63,7 @@ _MANAGED_WITH = {"replicas": (BROKER, TOPIC)}
 
 
 def later_writers(
-    tables: Tables, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
+    tables: Reader, since: Mapping[Key, datetime], own: str | None, named: Named | None = None
 ) -> dict[Key, LaterWriter]:
     """The writers that altered these configs after `since`, as far as the request log shows.
 
@@ -80,7 +80,7 @@ def later_writers(
     return last | _namers(tables, named or {}, own)
 
 
-def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWriter]:
+def _namers(tables: Reader, named: Named, own: str | None) -> dict[Key, LaterWriter]:
     """Later writers of list entries that are ours: the last writer, with all those entries."""
     times = [at for entries in named.values() for at in entries.values()]
     writers: dict[Key, LaterWriter] = {}
@@ -98,7 +98,7 @@ def _namers(tables: Tables, named: Named, own: str | None) -> dict[Key, LaterWri
 
 
 def last_alterations(
-    tables: Tables, keys: Collection[Key], own: str | None
+    tables: Reader, keys: Collection[Key], own: str | None
 ) -> dict[Key, Alteration]:
     """The last alteration of each of these configs, as far as the request log shows it.
 
@@ -132,7 +132,7 @@ class OtherManagers:
 
 
 def managers(
-    tables: Tables,
+    tables: Reader,
     now: datetime,
     tolerated: Collection[str],
     of_cluster: str = "true",

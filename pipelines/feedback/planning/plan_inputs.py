@@ -9,8 +9,8 @@ from quotaflow.pipelines import reasons
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger.ledger import Key, Ledger
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import BROKER, IP, PROBE, REFUSED, TOPIC, USER
 from quotaflow.udfs.rules.address import is_within, normalized
 
@@ -52,7 +52,7 @@ _EVIDENCE = re.compile("principal=(.*) client_address=(.*)")
 _PROBES = f"SELECT * FROM current_settings WHERE setting LIKE '{PROBE}%'"
 
 
-def desired_configs(tables: Tables) -> list[DesiredConfig]:
+def desired_configs(tables: Reader) -> list[DesiredConfig]:
     """The rows of desired_configs as they are now."""
     return [worded(row) for row in tables.rows("SELECT * FROM desired_configs")]
 
@@ -73,13 +73,13 @@ def named(entity_type: str, name: str | None) -> str | None:
     return normalized(name) or name if entity_type == IP and name else name
 
 
-def protected_principals(tables: Tables, cluster: str) -> dict[str, str]:
+def protected_principals(tables: Reader, cluster: str) -> dict[str, str]:
     """Principals that no quota may slow down -> how each is known."""
     rows = tables.rows(PROTECTED.format(cluster))
     return {row["principal"]: row["why_code"] for row in rows}
 
 
-def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
+def moves(tables: Reader, cluster: str) -> list[frozenset[str]]:
     """The brokers of each current reassignment: those whose moved partitions have brokers in
     common are one.
     """
@@ -95,7 +95,7 @@ def moves(tables: Tables, cluster: str) -> list[frozenset[str]]:
     return [frozenset(group) for group in groups]
 
 
-def strangers(tables: Tables, ledger: Ledger, listed: Iterable[str]) -> dict[Key, str]:
+def strangers(tables: Reader, ledger: Ledger, listed: Iterable[str]) -> dict[Key, str]:
     """Limits of addresses that we set -> who else worked from there since, in words.
 
     Addresses in the networks that conf lists to be limited have none: there others are known.
@@ -123,7 +123,7 @@ def strangers(tables: Tables, ledger: Ledger, listed: Iterable[str]) -> dict[Key
     return seen
 
 
-def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
+def entity_counts(tables: Reader, cluster: str) -> dict[str, int]:
     """How many users, addresses, brokers and topics the cluster has; 0 of what no table has."""
     return {
         entity_type: sum(row["entities"] for row in rows_if_made(tables, sql.format(cluster)))
@@ -131,7 +131,7 @@ def entity_counts(tables: Tables, cluster: str) -> dict[str, int]:
     }
 
 
-def refused_keys(tables: Tables, cluster_id: str | None) -> Mapping[str, str]:
+def refused_keys(tables: Reader, cluster_id: str | None) -> Mapping[str, str]:
     """Configs that the cluster refused when a snapshot probed them, with its answer.
 
     Empty without an answer of this cluster or, if None, of the only one there is.
@@ -151,12 +151,12 @@ def of_cluster(cluster_id: str | None) -> str:
     return f"cluster_id = {literal(cluster_id)}" if cluster_id else "true"
 
 
-def all_made(tables: Tables, queries: Iterable[str]) -> bool:
+def all_made(tables: Reader, queries: Iterable[str]) -> bool:
     """Whether all tables exist without which these queries cannot be answered."""
     needed = {table for sql in queries for table in views.required(views.named(sql))}
     return all(tables.is_made(table) for table in sorted(needed))
 
 
-def rows_if_made(tables: Tables, sql: str) -> list[dict[str, Any]]:
+def rows_if_made(tables: Reader, sql: str) -> list[dict[str, Any]]:
     """The rows of a query; none if a table that it needs was never made."""
     return tables.rows(sql) if all_made(tables, [sql]) else []

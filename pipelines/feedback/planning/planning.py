@@ -31,7 +31,7 @@ from quotaflow.pipelines.feedback.planning.input_ages import InputAges
 from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas.configs import USER
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -58,7 +58,7 @@ class PlanConf:
 
 def make(
     conf: PlanConf,
-    tables: Tables,
+    tables: Reader,
     now: datetime,
     ledger: Ledger | None = None,
     *,
@@ -85,7 +85,7 @@ def make(
 
 
 def checked(
-    conf: PlanConf, tables: Tables, approved: FrozenPlan, now: datetime, ledger: Ledger
+    conf: PlanConf, tables: Reader, approved: FrozenPlan, now: datetime, ledger: Ledger
 ) -> PlanPolicy:
     """The policy of now, if all of a frozen plan may be written under it. Else FeedbackError."""
     frozen, frozen_at = approved.plan, approved.frozen_at
@@ -122,7 +122,7 @@ def checked(
 
 def _policy(
     conf: PlanConf,
-    tables: Tables,
+    tables: Reader,
     rows: Iterable[DesiredConfig],
     now: datetime,
     ledger: Ledger,
@@ -164,7 +164,7 @@ def _policy(
 
 
 def _halt(
-    conf: PlanConf, tables: Tables, ledger: Ledger, now: datetime, ages: InputAges
+    conf: PlanConf, tables: Reader, ledger: Ledger, now: datetime, ages: InputAges
 ) -> Halt | None:
     return cluster_watch.halted(
         tables,
@@ -178,7 +178,7 @@ def _halt(
 
 
 def _blast_radius(
-    section: PlanSection, cluster: str, tables: Tables, ages: InputAges
+    section: PlanSection, cluster: str, tables: Reader, ages: InputAges
 ) -> BlastRadius:
     return BlastRadius(
         section.max_entities,

@@ -8,8 +8,8 @@ from functools import cache, partial
 from quotaflow.pipelines.feedback.configs.desired_configs import Group
 from quotaflow.pipelines.feedback.planning import plan_inputs
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.configs import CLIENT_METRICS, MATCH
 from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.client_metrics import Client, Subscription
@@ -124,13 +124,13 @@ NOBODY = Preflight({}, ())
 """No live client is known, so none is harmed."""
 
 
-def by_rows(tables: Tables) -> Callable[[Group], Preflight]:
+def by_rows(tables: Reader) -> Callable[[Group], Preflight]:
     """The preflight of an entity's rows. Live clients are read only if rows subscribe them."""
     read_once = cache(partial(read, tables))
     return lambda rows: read_once(rows[0].cluster_id) if _is_subscription(rows) else NOBODY
 
 
-def read(tables: Tables, cluster_id: str) -> Preflight:
+def read(tables: Reader, cluster_id: str) -> Preflight:
     """The client-metrics resources of the last snapshot, and the live clients that could suffer."""
     resources: dict[str, dict[str, str]] = {}
     for row in tables.rows(_RESOURCES.format(literal(cluster_id))):
@@ -146,7 +146,7 @@ def tables() -> frozenset[str]:
     )
 
 
-def is_readable(tables: Tables) -> bool:
+def is_readable(tables: Reader) -> bool:
     """Whether all tables that a preflight reads exist."""
     return plan_inputs.all_made(tables, [_RESOURCES, _LIVE_CLIENTS])
 

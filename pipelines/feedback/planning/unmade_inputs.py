@@ -12,7 +12,7 @@ from quotaflow.pipelines.feedback.planning import evidence_checks, preflight
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
 _BY_NAME = {answer.name: answer for answer in ANSWERS}
@@ -58,7 +58,7 @@ class UnmadeInputs:
         )
 
 
-def read(tables: Tables) -> tuple[UnmadeInputs, Tables]:
+def read(tables: Reader) -> tuple[UnmadeInputs, Reader]:
     """The inputs of a plan that were never made, and the tables with these as ones without rows.
 
     That the pipeline never ran at all stays an error: reading its progress says how it is begun.

@@ -14,7 +14,8 @@ from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
 from quotaflow.pipelines.feedback.writing import stop_file
 from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.warehouse.tables import Tables, tables_of
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import reader_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.udfs.rules.limit import LimitBounds
 
@@ -31,13 +32,13 @@ class Context:
     clock_skew: timedelta
 
     @cached_property
-    def tables(self) -> Tables:
+    def tables(self) -> Reader:
         """The tables as they are when a query first names them."""
         return self.newest_tables()
 
-    def newest_tables(self) -> Tables:
+    def newest_tables(self) -> Reader:
         """The tables as they are now, after a write."""
-        return tables_of(Warehouse(self.writes.warehouse), self.plans.evidence.open_session)
+        return reader_of(Warehouse(self.writes.warehouse), self.plans.evidence.open_session)
 
 
 def from_conf(conf: Conf) -> Context:

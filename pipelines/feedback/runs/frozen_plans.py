@@ -15,8 +15,8 @@ from quotaflow.pipelines.feedback.writing.exclusive_section import (
     next_record_time,
     whoami,
 )
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.tables import Tables
 from quotaflow.schemas.tables.declared import PLANS
 
 _NEWEST = "SELECT plan_id FROM plans GROUP BY plan_id ORDER BY max(event_time) DESC LIMIT 20"
@@ -48,7 +48,7 @@ def save(context: Context, plan: Plan, now: datetime, report: Callable[[str], No
 
 
 def refreeze(
-    tables: Tables,
+    tables: Reader,
     rows: RowAppender,
     ledger: Ledger,
     plan: Plan,
@@ -74,7 +74,7 @@ def done_since(ledger: Ledger, plan: Plan, at: datetime) -> set[str]:
     return {change_id for change_id, done in times.items() if done is not None and done >= at}
 
 
-def load(tables: Tables, plan_id: str) -> FrozenPlan:
+def load(tables: Reader, plan_id: str) -> FrozenPlan:
     """The newest freeze of a plan. Raises ConfigError if there is none of this id."""
     is_made = tables.is_made(PLANS.name)
     rows = tables.rows(_NEWEST_FREEZE.format(literal(plan_id))) if is_made else []

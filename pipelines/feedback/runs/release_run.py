@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback.runs.context import Context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import Configs
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas.configs import ENTITY_TYPES, USER
 from quotaflow.udfs.rules.principal_name import quota_user
 
@@ -120,7 +120,7 @@ def record(made: Release, run_id: str, now: datetime) -> Record:
     )
 
 
-def _alteration(context: Context, tables: Tables, key: Key) -> Alteration | None:
+def _alteration(context: Context, tables: Reader, key: Key) -> Alteration | None:
     return other_writers.last_alterations(tables, {key}, context.plans.own_principal).get(key)
 
 

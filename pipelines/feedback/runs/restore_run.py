@@ -27,7 +27,7 @@ from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter, Con
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors
-from quotaflow.pipelines.warehouse.tables import Tables
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas.configs import CLIENT_METRICS
 
 Report = Callable[[str], None]
@@ -79,7 +79,7 @@ def preview_panic(context: Context, *, all_deployments: bool = False) -> list[Pa
 
 def _preview(
     context: Context,
-    tables: Tables | None,
+    tables: Reader | None,
     configs: Configs,
     trust: TrustedLedger,
     now: datetime,
@@ -163,7 +163,7 @@ def _signers(context: Context, *, all_deployments: bool) -> list[Signer]:
 def restore_leases(
     context: Context,
     signer: Signer,
-    tables: Tables | None,
+    tables: Reader | None,
     *,
     stop_reason: Stopped = lambda: None,
     on_step: Report = lambda _: None,
@@ -179,7 +179,7 @@ def restore_leases(
 
 def _restored(
     context: Context,
-    tables: Tables | None,
+    tables: Reader | None,
     apply: ChangeWriter,
     trust: TrustedLedger,
     *,
@@ -196,7 +196,7 @@ def _restored(
     return restore, apply.run(PLAN_ID, restore.changes) if restore.changes else []
 
 
-def _readable(context: Context) -> Tables | None:
+def _readable(context: Context) -> Reader | None:
     """The tables of a folder, if they can be read: nobody else's writes keep them from that."""
     if context.writes.warehouse.catalog_schema:
         return None
@@ -210,7 +210,7 @@ def _readable(context: Context) -> Tables | None:
 
 def plan_restore(
     context: Context,
-    tables: Tables | None,
+    tables: Reader | None,
     ledger: Ledger,
     configs: Configs,
     now: datetime,
@@ -252,7 +252,7 @@ def plan_restore(
 
 
 def _without_harmful(
-    tables: Tables,
+    tables: Reader,
     unchecked: RestorePlan,
     actual: restore_plan.Actual,
     connection: Connection,

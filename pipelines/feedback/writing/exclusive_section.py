@@ -40,7 +40,8 @@ from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.pipelines.warehouse.tables import Tables, tables_of
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import reader_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, user
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -68,9 +69,9 @@ class RowAppender:
         short = session.short_lived(conf.spark)
         return cls(session.opener(short, report), Warehouse(conf.warehouse))
 
-    def tables(self) -> Tables:
+    def tables(self) -> Reader:
         """All tables as they are now."""
-        return tables_of(self.warehouse, self.open_session)
+        return reader_of(self.warehouse, self.open_session)
 
     def ensure(self, tables: Iterable[Table]) -> None:
         """Create missing tables, and bring live ones to this schema version.
@@ -110,7 +111,7 @@ class ExclusiveSection:
     apply: ChangeWriter
     trust: TrustedLedger
     rows: RowAppender
-    tables: Tables
+    tables: Reader
     leases: SignedJournal
 
     @property
@@ -118,7 +119,7 @@ class ExclusiveSection:
         """What we wrote to this cluster, as far as it is believed."""
         return self.trust.ledger
 
-    def ledger_now(self, tables: Tables) -> Ledger:
+    def ledger_now(self, tables: Reader) -> Ledger:
         """The ledger by these tables, with what the section has written."""
         records = journal.read_records(tables)
         return judge(records, self.leases.signer, self.leases.book, self.cluster_id).ledger
@@ -271,7 +272,7 @@ def without_tables(
         yield LeaseSection(apply, judge([], signer, signed.book, cluster_id))
 
 
-def read_trust(conf: WriteConf, tables: Tables, cluster_id: str) -> TrustedLedger:
+def read_trust(conf: WriteConf, tables: Reader, cluster_id: str) -> TrustedLedger:
     """What of the tables and of the topic is believed now. Nothing is written."""
     signer = deployment.signer(conf.feedback, conf.warehouse)
     with open_leases(conf) as topic:

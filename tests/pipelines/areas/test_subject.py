@@ -6,7 +6,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, resolve
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...rows import Row, at, moved, request, used
@@ -41,14 +41,14 @@ CONTENT: dict[str, list[Row]] = {
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def reader(tmp_path_factory: pytest.TempPathFactory) -> FolderReader:
     folder: Path = tmp_path_factory.mktemp("subject")
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_tables(warehouse, CONTENT)
-    return Reader(warehouse)
+    return FolderReader(warehouse)
 
 
-def resolved(reader: Reader, name: str) -> Subject:
+def resolved(reader: FolderReader, name: str) -> Subject:
     return resolve(reader, "cluster_id = 'c1'", name, at(-86_400))
 
 
@@ -66,7 +66,9 @@ def resolved(reader: Reader, name: str) -> Subject:
         (ID, f"client instance {ID}"),
     ],
 )
-def test_a_name_that_leads_to_clients_has_those(reader: Reader, name: str, meaning: str) -> None:
+def test_a_name_that_leads_to_clients_has_those(
+    reader: FolderReader, name: str, meaning: str
+) -> None:
     subject = resolved(reader, name)
     assert subject.meanings == (meaning,)
     assert subject.clients == (("User:dave", "exports"),)
@@ -85,7 +87,7 @@ def test_a_name_that_leads_to_clients_has_those(reader: Reader, name: str, meani
     ],
 )
 def test_a_principal_or_a_client_id_is_itself(
-    reader: Reader, name: str, meanings: tuple[str, ...]
+    reader: FolderReader, name: str, meanings: tuple[str, ...]
 ) -> None:
     subject = resolved(reader, name)
     assert (subject.meanings, subject.clients) == (meanings, ())
@@ -94,11 +96,11 @@ def test_a_principal_or_a_client_id_is_itself(
 @pytest.mark.parametrize(
     ("name", "near"), [("exprots", "exports"), ("orders", "orders.eu"), ("User:dav", "User:dave")]
 )
-def test_an_unknown_name_gets_the_nearest(reader: Reader, name: str, near: str) -> None:
+def test_an_unknown_name_gets_the_nearest(reader: FolderReader, name: str, near: str) -> None:
     with pytest.raises(UnknownNameError, match=rf"{name} \(did you mean {near}\?\)"):
         resolved(reader, name)
 
 
-def test_names_of_another_cluster_mean_nothing(reader: Reader) -> None:
+def test_names_of_another_cluster_mean_nothing(reader: FolderReader) -> None:
     with pytest.raises(UnknownNameError):
         resolved(reader, "far")

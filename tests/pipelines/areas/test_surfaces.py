@@ -31,7 +31,7 @@ from quotaflow.pipelines.monitoring.notifications import (
 )
 from quotaflow.pipelines.report import plan
 from quotaflow.pipelines.report.report import SECTIONS
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import EVENTS
 
@@ -318,8 +318,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="module")
-def reader(planted: Warehouse) -> Reader:
-    return Reader(planted)
+def reader(planted: Warehouse) -> FolderReader:
+    return FolderReader(planted)
 
 
 _ONE_OF = 5
@@ -348,23 +348,25 @@ def test_the_report_names_the_problem_and_not_its_twin(planted: Warehouse, code:
 
 
 @EVERY_CASE
-def test_why_names_the_problem_of_one_name_and_none_of_its_twin(reader: Reader, code: str) -> None:
+def test_why_names_the_problem_of_one_name_and_none_of_its_twin(
+    reader: FolderReader, code: str
+) -> None:
     assert named_by_why(reader, BAD, code) == (set() if code in OF_NO_NAME else {code})
     assert named_by_why(reader, FINE, code) == set()
 
 
-def named_by_why(reader: Reader, name: str, cluster: str) -> set[str | None]:
+def named_by_why(reader: FolderReader, name: str, cluster: str) -> set[str | None]:
     areas = why(reader, name, HOUR, cluster, config.Conf()).areas
     return {finding.code for area in areas for finding in area.findings if finding.problem}
 
 
-def counted_by_dashboard(reader: Reader) -> list[tuple[str, str, int]]:
+def counted_by_dashboard(reader: FolderReader) -> list[tuple[str, str, int]]:
     """Each cluster and code, with the number of subjects."""
     question = QUESTIONS["attention"].between(at(0).date(), at(0).date())
     return [(row["cluster_id"], row["code"], row["found"]) for row in reader.rows(question)]
 
 
-def test_the_dashboard_counts_each_problem_once(reader: Reader) -> None:
+def test_the_dashboard_counts_each_problem_once(reader: FolderReader) -> None:
     rows = counted_by_dashboard(reader)
     assert sorted(rows) == sorted((code, code, 1) for code in CASES)
 
@@ -372,7 +374,7 @@ def test_the_dashboard_counts_each_problem_once(reader: Reader) -> None:
 def test_surfaces_agree_over_rows_of_every_kind(tmp_path: Path) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     make_tables_and_answers(warehouse, CONTENT)
-    reader = Reader(warehouse)
+    reader = FolderReader(warehouse)
     by_report = {alarm.code for alarm in alarms_of(scope(warehouse))} - {DATA_OLD.code}
     by_dashboard = {code for cluster, code, _ in counted_by_dashboard(reader) if cluster == "c1"}
     names = ("alice", "orders", HOSTILE, "made between two snapshots")

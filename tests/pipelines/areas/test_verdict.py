@@ -7,7 +7,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.verdict import MAX_LINES, WIDTH, WhyVerdict
 from quotaflow.pipelines.areas.why import why
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
@@ -28,7 +28,7 @@ LONG = {"principal": "User:" + "x" * 300, "client_id": "y" * 300}
 def verdict_of(folder: Path, content: Tables, name: str = "bad") -> WhyVerdict:
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_tables_and_answers(warehouse, content)
-    return why(Reader(warehouse), name, HALF_AN_HOUR, None, config.Conf()).verdict
+    return why(FolderReader(warehouse), name, HALF_AN_HOUR, None, config.Conf()).verdict
 
 
 def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Path) -> None:

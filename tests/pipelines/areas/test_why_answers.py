@@ -14,7 +14,7 @@ from quotaflow.pipelines.areas.why import AREAS, MAX_FINDINGS, why
 from quotaflow.pipelines.commands import why as command
 from quotaflow.pipelines.terminal.values import json_line
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -31,7 +31,7 @@ from ...schemas.views.view_tables import make_tables, make_tables_and_answers, s
 HOUR = Period(None, timedelta(hours=1))
 
 
-def rows_of(reader: Reader, name: str, period: Period = HOUR) -> list[Row]:
+def rows_of(reader: FolderReader, name: str, period: Period = HOUR) -> list[Row]:
     """The rows of --json."""
     answered = why(reader, name, period, "c1", config.Conf())
     return [json.loads(json_line(row)) for row in command.rows(answered)]
@@ -42,14 +42,14 @@ def at_folder(folder: Path) -> Warehouse:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> FolderReader:
     warehouse = at_folder(tmp_path_factory.mktemp("why"))
     make_tables_and_answers(warehouse, FILLED)
-    return Reader(warehouse)
+    return FolderReader(warehouse)
 
 
 @pytest.fixture(scope="module")
-def of_alice(filled: Reader) -> list[Row]:
+def of_alice(filled: FolderReader) -> list[Row]:
     return rows_of(filled, "alice")
 
 
@@ -62,7 +62,7 @@ def of_alice(filled: Reader) -> list[Row]:
     ],
 )
 def test_every_area_answers_about_every_name_in_rows_of_one_shape(
-    filled: Reader, name: str
+    filled: FolderReader, name: str
 ) -> None:
     rows = rows_of(filled, name)
     assert {tuple(row) for row in rows} == {command.COLUMNS}
@@ -107,7 +107,7 @@ def areas(rows: list[Row]) -> list[str]:
 def test_no_area_is_left_without_an_answer_when_nothing_is_there(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     make_tables(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
-    rows = [row for row in rows_of(Reader(warehouse), "alice") if row["area"] != "quotas"]
+    rows = [row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] != "quotas"]
     assert {(row["state"], row["finding"]) for row in rows} == {(NOTHING, "Nothing found.")}
 
 
@@ -118,7 +118,7 @@ def test_tables_that_were_never_made_are_not_nothing(tmp_path: Path) -> None:
         warehouse.folder(name).rename(tmp_path / f"away-{name}")
     unknown = {
         (row["area"], row["evidence_table"], bool(row["next_step"]))
-        for row in rows_of(Reader(warehouse), "alice")
+        for row in rows_of(FolderReader(warehouse), "alice")
         if row["state"] == UNKNOWN
     }
     assert unknown >= {
@@ -135,7 +135,7 @@ def test_what_is_computed_for_the_last_day_says_nothing_about_an_earlier_one(
     early = [used(n, "producer_byte_rate", 9.0) for n in (-3 * 86_400, 0)]
     make_tables(warehouse, {"quota_usage": early})
     period = Period(at(-2 * 86_400), timedelta(hours=1))
-    rows = rows_of(Reader(warehouse), "User:alice", period)
+    rows = rows_of(FolderReader(warehouse), "User:alice", period)
     unknown = {row["evidence_table"] for row in rows if row["state"] == UNKNOWN}
     assert unknown == {
         "client_racks, replica_advice, producer_rack_advice",
@@ -155,7 +155,7 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
     make_tables_and_answers(warehouse, AGED | reads)
     # Steps are problems, and come before what is known.
     *steps, fact = (
-        row for row in rows_of(Reader(warehouse), "orders") if row["area"] == "remote_reads"
+        row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "remote_reads"
     )
     assert (fact["state"], fact["finding"]) == (
         FACT,
@@ -176,7 +176,7 @@ def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(tmp_path: Pa
     }
     content["quota_usage"] = [used(0, "producer_byte_rate", 9.0)]
     make_tables_and_answers(warehouse, content)
-    (row,) = (row for row in rows_of(Reader(warehouse), "alice") if row["area"] == "racks")
+    (row,) = (row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] == "racks")
     assert (row["state"], row["evidence"]["advice"]) == (PROBLEM, "set_producer_rack")
     assert "that is produced per hour need not cross racks." in row["finding"]
     assert "partitioner.rack.aware=true" in row["next_step"]
@@ -191,7 +191,7 @@ def test_what_part_of_its_reads_crossed_racks(tmp_path: Path) -> None:
     ]
     window = used(0, "consumer_byte_rate", 9.0, client_id="orders")
     make_tables_and_answers(warehouse, {"preferred_replicas": read, "quota_usage": [window]})
-    (row,) = (row for row in rows_of(Reader(warehouse), "orders") if row["area"] == "racks")
+    (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
     assert (row["state"], row["finding"]) == (
         PROBLEM,
         "User:alice as orders is in az-b, and read 8.0 MB, the largest part in az-b: 2.0 MB of it "
@@ -210,7 +210,7 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
     throttled = used(1_100, "consumer_byte_rate", 5e5, quota=5e5, quota_level=3) | USAGE
     tables = lagging(requests=THROTTLES, quota_usage=[throttled])
     make_tables_and_answers(warehouse, tables)
-    (row,) = (row for row in rows_of(Reader(warehouse), name) if row["area"] == "groups")
+    (row,) = (row for row in rows_of(FolderReader(warehouse), name) if row["area"] == "groups")
     assert (row["state"], row["topic"]) == (PROBLEM, "t")
     assert row["finding"] == (
         "g reading t: 1,100 records left, the oldest 660 s old, growing. Cause 1: throttled "
@@ -233,17 +233,21 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     }
     content = {"quota_usage": [DAVE, DAVE | {"principal": "User:grace"}]}
     make_tables_and_answers(warehouse, content | offenders(["User:dave"], at(20)))
-    (accused,) = [row for row in rows_of(Reader(warehouse), "dave") if row["state"] == PROBLEM][-1:]
+    (accused,) = [
+        row for row in rows_of(FolderReader(warehouse), "dave") if row["state"] == PROBLEM
+    ][-1:]
     assert "User:dave: a new producer is made for every few requests: " in accused["finding"]
     assert accused["next_step"].startswith("keep one producer and close it at the end; ")
     make_tables(warehouse, content | {"producer_id_bursts": [deploy]})
-    rows = [row for row in rows_of(Reader(warehouse), "grace") if row["area"] == "producer_ids"]
+    rows = [
+        row for row in rows_of(FolderReader(warehouse), "grace") if row["area"] == "producer_ids"
+    ]
     assert [(row["state"], row["next_step"]) for row in rows] == [(FACT, None)]
     assert "each takes one or two ids, which is normal: 24 new ids" in rows[0]["finding"]
 
 
 def of_telemetry(warehouse: Warehouse) -> dict[str, Row]:
-    rows = rows_of(Reader(warehouse), "dave")
+    rows = rows_of(FolderReader(warehouse), "dave")
     return {row["evidence_table"]: row for row in rows if row["area"] == "telemetry"}
 
 
@@ -277,7 +281,7 @@ def test_a_client_whose_push_was_invalid_stays_silent(tmp_path: Path) -> None:
 def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     make_tables(warehouse, {"quota_usage": [DAVE | {"client_id": f"c{n}"} for n in range(300)]})
-    rows = [row for row in rows_of(Reader(warehouse), "dave") if row["area"] == "quotas"]
+    rows = [row for row in rows_of(FolderReader(warehouse), "dave") if row["area"] == "quotas"]
     assert len(rows) == MAX_FINDINGS + 1
     assert rows[-1]["finding"] == "There are more: see quota_usage, client_quotas."
 
@@ -295,7 +299,9 @@ def test_latency_is_split_where_it_can_be(tmp_path: Path) -> None:
         ],
     }
     make_tables(warehouse, content)
-    (row,) = [row for row in rows_of(Reader(warehouse), "exports") if row["area"] == "latency"]
+    (row,) = [
+        row for row in rows_of(FolderReader(warehouse), "exports") if row["area"] == "latency"
+    ]
     assert row["finding"] == (
         "User:dave as exports: PRODUCE took 865 ms at most at broker 1 in the minute from 12:00 "
         "UTC; of 8.0 ms on average the broker took 3.0 ms, network and client 5.0 ms."
@@ -312,7 +318,9 @@ def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Pat
     ]
     make_tables(warehouse, {"quota_usage": [DAVE], "requests": lines})
     texts = [
-        row["finding"] for row in rows_of(Reader(warehouse), "dave") if row["area"] == "clients"
+        row["finding"]
+        for row in rows_of(FolderReader(warehouse), "dave")
+        if row["area"] == "clients"
     ]
     assert "User:dave as exports: apache-kafka-java 4.3.1 on 10.0.0.7, 2 requests." in texts
     assert (

@@ -25,7 +25,7 @@ from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.monitoring import log_volume
 from quotaflow.pipelines.terminal import output
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
@@ -109,7 +109,7 @@ class Capture:
         )
         apply.finish(self.journal.ledger)
         rows: Any = None
-        tables, trust = Reader(self.warehouse), TrustedLedger(self.journal.ledger)
+        tables, trust = FolderReader(self.warehouse), TrustedLedger(self.journal.ledger)
         yield exclusive_section.ExclusiveSection("c1", apply, trust, rows, tables, rows)
 
     def __call__(

@@ -11,8 +11,8 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
-from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
@@ -71,7 +71,7 @@ def test_a_plan_is_saved_without_pyspark(plan: Plan, warehouse: Warehouse) -> No
     plan("--save", code=3)
     process = python(code)
     assert process.returncode == 3, process.stderr
-    (saved,) = open_tables(config.Conf(warehouse=warehouse.conf)).rows("SELECT * FROM plans")
+    (saved,) = open_reader(config.Conf(warehouse=warehouse.conf)).rows("SELECT * FROM plans")
     assert f"quotaflow apply {saved['plan_id']} --yes" in process.stderr
     assert (saved["entity_name"], saved["config_value"]) == ("mallory", "1.5")
 

@@ -16,12 +16,12 @@ from quotaflow.pipelines.commands import status
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import health, prometheus
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import ANSWER_STATE
 
 from ...cases import cases
-from ...command_line import Command, Printed, in_options
+from ...command_line import Command, Printed
 from ...rows import HOSTILE, batch, counted, row
 from ...schemas.views.view_tables import make_table, make_tables
 from ..streaming.test_checkpoints import checkpoint
@@ -52,7 +52,7 @@ def fill(
     )
     folder = warehouse.conf.checkpoint_folder
     checkpoint(folder, "facts", {"logs": {"0": 1}}, batch_id=3)
-    source = {"reservoirId": Reader(warehouse).table_id("requests"), "reservoirVersion": 0}
+    source = {"reservoirId": FolderReader(warehouse).table_id("requests"), "reservoirVersion": 0}
     checkpoint(folder, "results", source, batch_id=5)
     return at
 
@@ -161,11 +161,6 @@ def test_a_full_disk_and_a_stop_file_are_told(status_of: Status, warehouse: Ware
     printed = status_of("--set", "health.min_free_share=1.0", code=1).out
     assert "! the disk of the tables has" in printed
     assert "STOP is there, nothing is written" in printed
-
-
-def test_tables_in_a_catalog_are_read_by_spark(command: Command) -> None:
-    place = in_options("warehouse.catalog_schema=a.b", "warehouse.checkpoints=/c")
-    assert "quotaflow sql --spark" in command("status", *place, code=2).err
 
 
 def test_what_is_redrawn_is_text_whatever_it_holds(warehouse: Warehouse) -> None:

@@ -19,7 +19,7 @@ from quotaflow.pipelines.dashboard.lakeview import CLUSTER, TIME_RANGE, WIDTH
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -61,7 +61,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 @pytest.fixture(scope="module")
 def answers(filled: Warehouse) -> dict[str, list[Row]]:
     """The rows of each dataset over the filled tables."""
-    reader = Reader(filled)
+    reader = FolderReader(filled)
     return {name: reader.rows(dataset.between(*ALWAYS)) for name, dataset in QUESTIONS.items()}
 
 
@@ -118,7 +118,7 @@ def test_spark_answers_as_the_reader_does(
     question: str, filled: Warehouse, in_spark: "SparkSession"
 ) -> None:
     sql = QUESTIONS[question].between(*ALWAYS)
-    expected = lines(Reader(filled).query(sql))
+    expected = lines(FolderReader(filled).query(sql))
     assert lines(in_spark.sql(sql).toArrow().to_reader()) == expected
     assert expected
 
@@ -194,7 +194,7 @@ KINDS_OF_COLUMNS = {
 
 
 def test_a_column_of_a_table_has_the_type_of_its_values(filled: Warehouse) -> None:
-    reader = Reader(filled)
+    reader = FolderReader(filled)
     shown = {
         (dataset, column["fieldName"]): column["type"]
         for dataset, spec in tables()
@@ -243,7 +243,7 @@ GOES_ON = {"attention", "moves", "alerts"}
 
 
 def test_days_without_rows_have_none(filled: Warehouse) -> None:
-    reader = Reader(filled)
+    reader = FolderReader(filled)
     seen = {
         name: reader.rows(question.between(*BEFORE))
         for name, question in QUESTIONS.items()

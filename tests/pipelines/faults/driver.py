@@ -21,7 +21,7 @@ from quotaflow.pipelines.jobs import registry, runner
 from quotaflow.pipelines.jobs.offset_gaps import JobOffsetGaps
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.terminal import output
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from . import recorded
@@ -90,7 +90,7 @@ def error_of(conf: Conf, names: Collection[str]) -> str | None:
 
 def contents(folder: Path, of_jobs: Collection[str]) -> dict[str, Counter[str]]:
     """All that jobs wrote to a warehouse, every column, as multisets; their counts as totals."""
-    reader = Reader(Warehouse(config.WarehouseSection(path=str(folder))))
+    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(folder))))
     names = sorted({table.name for job in of_jobs for table in JOBS[job].fills})
     queries = {name: f"SELECT * FROM {name}" for name in names} | {"pipeline_progress": _TOTALS}
     return {name: Counter(map(repr, reader.rows(sql))) for name, sql in queries.items()}

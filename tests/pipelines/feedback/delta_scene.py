@@ -9,7 +9,7 @@ from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from .fake_configs import DictConfigs, desired, planned
@@ -32,7 +32,7 @@ def apply(conf: Conf, *names: str, passed: Callable[[str], None] = lambda _: Non
 
 
 def ledger(conf: Conf) -> Ledger:
-    return journal.read_ledger(open_tables(conf))
+    return journal.read_ledger(open_reader(conf))
 
 
 class Folder:

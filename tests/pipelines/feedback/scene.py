@@ -17,7 +17,8 @@ from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
 from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section
-from quotaflow.pipelines.warehouse.tables import Tables, open_tables
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON
@@ -53,8 +54,8 @@ class Scene:
         return config.load(overrides=[f"warehouse.path={self.warehouse.conf.folder}"])
 
     @property
-    def tables(self) -> Tables:
-        return open_tables(self.conf)
+    def tables(self) -> Reader:
+        return open_reader(self.conf)
 
     def trust(self, *_: object) -> TrustedLedger:
         return TrustedLedger(self.journal.ledger)

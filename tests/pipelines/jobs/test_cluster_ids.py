@@ -12,7 +12,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import job, runner
 from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import REQUESTS
 
@@ -83,7 +83,7 @@ def test_a_look_that_finds_nothing_is_of_what_is_known_best(
     assert conf.warehouse.folder == warehouse.conf.folder
 
     def default_cluster() -> str | None:
-        return job.default_cluster_id(conf, open_tables(conf))
+        return job.default_cluster_id(conf, open_reader(conf))
 
     fill("pipeline_progress", [])
     assert default_cluster() is None

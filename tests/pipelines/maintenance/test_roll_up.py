@@ -18,7 +18,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.maintenance.roll_up import HOUR_S, MINUTE_S, OldRange, RollUp, rolled_up
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import row_writer, views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
@@ -207,7 +207,7 @@ class Place:
         return len(due)
 
     def rows(self, sql: str = "SELECT * FROM quota_usage") -> list[Row]:
-        return Reader(self.warehouse).rows(sql)
+        return FolderReader(self.warehouse).rows(sql)
 
     def lengths(self, cluster_id: str = "c1") -> dict[int, set[int | None]]:
         """How long rows are, by days after the first."""

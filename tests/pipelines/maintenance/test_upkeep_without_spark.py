@@ -12,7 +12,7 @@ from quotaflow.pipelines.maintenance import upkeep
 from quotaflow.pipelines.maintenance.stored_tables import ByDeltaRs
 from quotaflow.pipelines.maintenance.upkeep import UpkeepOutcome
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -69,7 +69,7 @@ def tend(warehouse: Warehouse, vacuum_after_h: int = 0) -> dict[str, UpkeepOutco
 def rows(warehouse: Warehouse, name: str) -> list[str]:
     """The rows of a table, but those that upkeep adds."""
     of_upkeep = " WHERE job IS NULL" if name == "pipeline_progress" else ""
-    return sorted(map(str, Reader(warehouse).rows(f"SELECT * FROM {name}{of_upkeep}")))
+    return sorted(map(str, FolderReader(warehouse).rows(f"SELECT * FROM {name}{of_upkeep}")))
 
 
 def versions(warehouse: Warehouse) -> dict[str, int]:
@@ -86,7 +86,7 @@ def test_young_rows_stay_as_they_are_and_old_ones_go(filled: Warehouse) -> None:
     assert {name: len(each) for name, each in after.items()} == LEFT
     assert {done[name].files_after for name in ("requests", "traffic", "configs")} == {1}
     counted = "SELECT target, row_count FROM pipeline_progress WHERE outcome = 'removed'"
-    removed = {row["target"]: row["row_count"] for row in Reader(filled).rows(counted)}
+    removed = {row["target"]: row["row_count"] for row in FolderReader(filled).rows(counted)}
     assert removed == {name: done[name].rows_removed for name in NAMES}
     assert all(done[name].disk_bytes_after == done[name].bytes_after for name in NAMES[:3])
 

@@ -417,7 +417,7 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
         spark.createDataFrame(content).createOrReplaceTempView(name)
     try:
         tables = SparkViews(spark, made_up)
-        monkeypatch.setattr(notifications, "open_tables", lambda _: tables)
+        monkeypatch.setattr(notifications, "open_reader", lambda _: tables)
         notices = notifications.read_notifications(config.Conf(), at(0), NOW)
         kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
         assert [notice.kind for notice in notices] == kinds

@@ -9,7 +9,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.quality import suites, wording
 from quotaflow.pipelines.quality.suites import CRITICAL
 from quotaflow.pipelines.results.answers.registry import ANSWERS
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -47,7 +47,7 @@ def test_a_check_without_a_description_is_worded(table: str, name: str, words: s
 
 @pytest.mark.faults
 def test_the_rows_of_every_check_can_be_asked_for(warehouse: Warehouse) -> None:
-    reader = Reader(warehouse).with_empty(frozenset(TABLES))
+    reader = FolderReader(warehouse).with_empty(frozenset(TABLES))
     for table, check in EVERY:
         assert reader.rows(wording.rows_query(table, check)) == [], (table, check.name)
 

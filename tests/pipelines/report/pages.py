@@ -7,7 +7,7 @@ from typing import Any
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.finding import Finding, Problem
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON
@@ -43,7 +43,7 @@ def scope(warehouse: Warehouse, cluster_id: str = "c1", **others: Any) -> Scope:
     # Who may be limited is a decision of conf.
     ids = config.ProducerIdsSection(default_quota_per_s=1.0)
     conf = config.Conf(warehouse=warehouse.conf, producer_ids=ids)
-    return Scope(Reader(warehouse), cluster_id, **times, conf=conf)
+    return Scope(FolderReader(warehouse), cluster_id, **times, conf=conf)
 
 
 # Names that attack a page, a script, a template, a terminal or a reader.

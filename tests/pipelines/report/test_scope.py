@@ -7,7 +7,7 @@ import pytest
 from quotaflow.pipelines.areas.clusters import choose_cluster, clusters
 from quotaflow.pipelines.areas.scope import MAX_POINTS
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
@@ -35,11 +35,11 @@ def test_a_cluster_that_is_not_there_is_an_error_with_the_nearest() -> None:
 
 def test_a_warehouse_that_was_never_made_is_an_error(warehouse: Warehouse) -> None:
     with pytest.raises(NeverMadeError, match="pipeline_progress was never made"):
-        clusters(Reader(warehouse))
+        clusters(FolderReader(warehouse))
 
 
 def test_the_newest_event_is_that_of_clients_not_of_snapshots(filled: Warehouse) -> None:
-    assert clusters(Reader(filled)) == {"c1": at(65)}
+    assert clusters(FolderReader(filled)) == {"c1": at(65)}
 
 
 def test_what_was_counted_before_the_cluster_was_named_makes_no_other(
@@ -50,7 +50,7 @@ def test_what_was_counted_before_the_cluster_was_named_makes_no_other(
         for cluster_id in ("c1", None)
     ]
     fill("pipeline_progress", counts)
-    assert set(clusters(Reader(warehouse))) == {"c1"}
+    assert set(clusters(FolderReader(warehouse))) == {"c1"}
 
 
 def test_names_are_quoted_in_queries(filled: Warehouse) -> None:

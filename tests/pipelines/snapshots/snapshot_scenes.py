@@ -16,7 +16,7 @@ from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -72,7 +72,7 @@ class Scene:
     def snapshot(self, minute: int) -> Snapshot:
         """A snapshot that is taken some minutes after noon."""
         batch = Batch(self.warehouse, take.JOB, take.JOB, minute)
-        opened = partial(open_tables, config.Conf(warehouse=self.section), self.open_session)
+        opened = partial(open_reader, config.Conf(warehouse=self.section), self.open_session)
         return Snapshot(batch, opened, self.open_session, CLUSTER, at(minute))
 
     def take(
@@ -91,7 +91,7 @@ class Scene:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query, in order."""
-        tables = open_tables(config.Conf(warehouse=self.section), self.open_session)
+        tables = open_reader(config.Conf(warehouse=self.section), self.open_session)
         return sorted((tuple(row.values()) for row in tables.rows(sql)), key=repr)
 
 

@@ -44,7 +44,7 @@ def test_who_set_a_quota_and_when(scene: Scene) -> None:
     changed = pa.Table.from_pylist(seen, schema=CLIENT_QUOTAS.arrow)
     taken = scene.snapshot(5)
     sql = client_quotas.alter_requests(taken.is_of_cluster, NOON)
-    requests = taken.open_tables().read(sql, client_quotas.READ)
+    requests = taken.open_reader().read(sql, client_quotas.READ)
     rows = client_quotas.with_setter(changed, requests)
     assert rows.schema == CLIENT_QUOTAS.arrow
     expected = {

@@ -14,7 +14,7 @@ import yaml
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -113,7 +113,7 @@ def filled(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    reader = Reader(warehouse)
+    reader = FolderReader(warehouse)
     return {
         name: Counter(map(repr, reader.rows(f"SELECT {COLUMNS.get(name, '*')} FROM {name}")))
         for name in FILLED

@@ -17,7 +17,7 @@ from quotaflow.pipelines.errors import CheckpointError
 from quotaflow.pipelines.streaming import identity
 from quotaflow.pipelines.streaming.identity import TopicIdentity
 from quotaflow.pipelines.warehouse import row_writer
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
@@ -128,7 +128,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 def check(warehouse: Warehouse, job: str, *, accept_new: bool = False) -> None:
-    written = identity.batches_written(Reader(warehouse)).get(job, {})
+    written = identity.batches_written(FolderReader(warehouse)).get(job, {})
     identity.check_tables(warehouse.checkpoint(job), written, accept_new=accept_new)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
-from quotaflow.pipelines.warehouse.tables import tables_of
+from quotaflow.pipelines.warehouse.readers import reader_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import BROKERS
 
@@ -39,7 +39,7 @@ def brokers(rows: Iterable[tuple[str, int, int, bool]]) -> list[Row]:
 
 def test_the_current_brokers_of_the_cluster_count(warehouse: Warehouse, fill: Fill) -> None:
     def of_cluster(cluster_id: str) -> tuple[int, ...]:
-        return known_brokers(tables_of(warehouse, lambda: pytest.fail("no session")), cluster_id)
+        return known_brokers(reader_of(warehouse, lambda: pytest.fail("no session")), cluster_id)
 
     assert of_cluster("c1") == ()
     fill("brokers", brokers(ROWS))
@@ -54,13 +54,13 @@ def test_a_table_that_cannot_be_read_is_an_error(warehouse: Warehouse, fill: Fil
     for file in warehouse.folder("brokers").glob("*.parquet"):
         file.unlink()
     with pytest.raises(QueryError):
-        known_brokers(tables_of(warehouse, lambda: pytest.fail("no session")), "c1")
+        known_brokers(reader_of(warehouse, lambda: pytest.fail("no session")), "c1")
 
 
 @pytest.mark.spark
 def test_a_catalog_has_the_same(spark: "SparkSession", catalog: Warehouse) -> None:
-    assert known_brokers(tables_of(catalog, lambda: spark), "c1") == ()
+    assert known_brokers(reader_of(catalog, lambda: spark), "c1") == ()
     catalog.ensure(lambda: spark, [BROKERS])
     rows = pa.Table.from_pylist(brokers(ROWS), schema=BROKERS.arrow)
     spark.createDataFrame(rows).writeTo(catalog.target("brokers")).append()
-    assert known_brokers(tables_of(catalog, lambda: spark), "c1") == (1, 6, 12)
+    assert known_brokers(reader_of(catalog, lambda: spark), "c1") == (1, 6, 12)

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import QueryError, QuotaflowError
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader, engine_errors
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
@@ -35,13 +35,13 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def reader(warehouse: Warehouse, fill: Fill) -> Reader:
+def reader(warehouse: Warehouse, fill: Fill) -> FolderReader:
     fill("requests", [{"event_time": NOON, "api": "FETCH"}])
-    return Reader(warehouse)
+    return FolderReader(warehouse)
 
 
 def test_no_statement_changes_a_file_or_a_setting(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: FolderReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
@@ -81,7 +81,7 @@ def test_no_statement_changes_a_file_or_a_setting(
     ],
 )
 def test_the_engine_refuses_too_what_the_check_refuses(
-    reader: Reader, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: FolderReader, sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answered(reader, "SELECT * FROM requests")
@@ -90,7 +90,7 @@ def test_the_engine_refuses_too_what_the_check_refuses(
     assert list(tmp_path.glob("attack*")) == []
 
 
-def test_a_variable_of_python_is_no_table(reader: Reader) -> None:
+def test_a_variable_of_python_is_no_table(reader: FolderReader) -> None:
     requests_in_python = pa.table({"a": [1]})
     with pytest.raises(QuotaflowError):
         answered(reader, "SELECT * FROM requests_in_python")
@@ -99,12 +99,12 @@ def test_a_variable_of_python_is_no_table(reader: Reader) -> None:
     assert requests_in_python.num_rows == 1
 
 
-def limited(warehouse: Warehouse, **bounds: int) -> Reader:
+def limited(warehouse: Warehouse, **bounds: int) -> FolderReader:
     section = config.WarehouseSection(path=str(warehouse.conf.folder), **bounds)
-    return Reader(Warehouse(section))
+    return FolderReader(Warehouse(section))
 
 
-def test_a_query_that_takes_too_long_is_stopped(reader: Reader) -> None:
+def test_a_query_that_takes_too_long_is_stopped(reader: FolderReader) -> None:
     quick = limited(reader.warehouse, query_timeout_s=1)
     endless = "SELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(10000000) b"
     with pytest.raises(QueryError, match=r"stopped after 1 s: .* warehouse.query_timeout_s="):
@@ -112,7 +112,7 @@ def test_a_query_that_takes_too_long_is_stopped(reader: Reader) -> None:
     assert answered(quick, "SELECT 1 AS n") == [{"n": 1}]
 
 
-def test_a_query_ends_when_another_thread_stops_the_reader(reader: Reader) -> None:
+def test_a_query_ends_when_another_thread_stops_the_reader(reader: FolderReader) -> None:
     # Of more than a batch, so that it runs when its first rows are there, and takes hours.
     endless = "SELECT a.range AS n FROM range(10000000) a, range(10000000) b"
     batches = reader.query(endless)
@@ -127,19 +127,19 @@ def test_a_query_ends_when_another_thread_stops_the_reader(reader: Reader) -> No
         answered(reader, "SELECT 1 AS n")
 
 
-def test_a_reader_that_was_stopped_asks_nothing_of_another_time(reader: Reader) -> None:
+def test_a_reader_that_was_stopped_asks_nothing_of_another_time(reader: FolderReader) -> None:
     reader.stop()
     with pytest.raises(QueryError, match="stopped"):
         reader.query("SELECT 1 FROM client_answers", Since(NOON, NOON))
 
 
-def test_a_query_that_needs_too_much_memory_is_an_error(reader: Reader) -> None:
+def test_a_query_that_needs_too_much_memory_is_an_error(reader: FolderReader) -> None:
     small = limited(reader.warehouse, query_memory_mb=256)
     with pytest.raises(QueryError, match=r"(?i)memory"):
         answered(small, "SELECT len(list(range)) AS n FROM range(100000000)")
 
 
-def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: Reader) -> None:
+def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: FolderReader) -> None:
     small = limited(reader.warehouse, query_memory_mb=256)
     distinct = "SELECT DISTINCT range, md5(range::VARCHAR) FROM range(4000000)"
     assert answered(small, f"SELECT count(*) AS n FROM ({distinct})") == [{"n": 4_000_000}]
@@ -150,7 +150,7 @@ def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: Reader) -> 
     assert not scratch.exists()
 
 
-def test_what_there_is_can_be_asked(reader: Reader) -> None:
+def test_what_there_is_can_be_asked(reader: FolderReader) -> None:
     (row,) = answered(
         reader, "SELECT column_type FROM (DESCRIBE requests) WHERE column_name = 'event_time'"
     )
@@ -164,7 +164,7 @@ def test_what_there_is_can_be_asked(reader: Reader) -> None:
     assert row["explain_value"]
 
 
-def test_types_are_those_of_json_and_spark(reader: Reader) -> None:
+def test_types_are_those_of_json_and_spark(reader: FolderReader) -> None:
     sql = (
         "SELECT sum(broker_id) AS whole, 1.5 AS decimal, 3000000000 * 3 AS large, "
         "date_trunc('hour', max(event_time)) AS hour, TIMESTAMP '2026-11-21 12:00:00' AS plain, "
@@ -191,7 +191,7 @@ def test_a_condition_leaves_not_a_number_out_however_files_are_written(
 ) -> None:
     """Bounds of a file may leave NaN out: then a condition that they all meet is no shortcut."""
     fill("client_metrics", [{"event_time": NOON, "value": v} for v in (50.0, float("nan"), 80.0)])
-    reader = Reader(warehouse)
+    reader = FolderReader(warehouse)
     for condition in ("value BETWEEN 0 AND 1e300", "value < 100", "NOT value > 100", "value <= 80"):
         rows = answered(
             reader, f"SELECT value FROM client_metrics WHERE {condition} ORDER BY value"
@@ -208,7 +208,7 @@ def test_times_of_both_types_of_files_are_the_same(warehouse: Warehouse, fill: F
     newest = max(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
     parquet.write_table(rows, newest, use_deprecated_int96_timestamps=True)
     sql = "SELECT event_time FROM client_metrics WHERE event_time >= {} ORDER BY 1"
-    reader = Reader(warehouse)
+    reader = FolderReader(warehouse)
     both = [{"event_time": NOON}, {"event_time": NOON + timedelta(1)}]
     assert answered(reader, sql.format("timestamp '2026-11-21T12:00:00Z'")) == both
     assert answered(reader, sql.format("timestamp '2026-11-21T12:00:01Z'")) == both[1:]
@@ -220,17 +220,19 @@ def test_a_column_that_a_table_does_not_have_yet_is_null(warehouse: Warehouse) -
     rows = pa.Table.from_pylist([{"event_time": NOON, "metric": "x"}], older)
     write_deltalake(folder, rows)
     sql = "SELECT metric, unit FROM client_metrics"
-    assert answered(Reader(warehouse), sql) == [{"metric": "x", "unit": None}]
+    assert answered(FolderReader(warehouse), sql) == [{"metric": "x", "unit": None}]
 
 
-def test_a_table_keeps_its_version_while_a_reader_is_open(reader: Reader, fill: Fill) -> None:
+def test_a_table_keeps_its_version_while_a_reader_is_open(reader: FolderReader, fill: Fill) -> None:
     assert answered(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
     fill("requests", [{"event_time": NOON}])
     assert answered(reader, "SELECT count(*) AS n FROM requests") == [{"n": 1}]
-    assert answered(Reader(reader.warehouse), "SELECT count(*) AS n FROM requests") == [{"n": 2}]
+    assert answered(FolderReader(reader.warehouse), "SELECT count(*) AS n FROM requests") == [
+        {"n": 2}
+    ]
 
 
-def test_the_rows_of_one_reader_can_be_read_by_turns(reader: Reader) -> None:
+def test_the_rows_of_one_reader_can_be_read_by_turns(reader: FolderReader) -> None:
     one = reader.query("SELECT range AS n FROM range(200000)")
     other = reader.query("SELECT range AS n FROM range(5)")
     assert one.read_next_batch().num_rows
@@ -238,7 +240,7 @@ def test_the_rows_of_one_reader_can_be_read_by_turns(reader: Reader) -> None:
     assert one.read_all().num_rows > 100_000
 
 
-def test_files_of_other_times_stay_closed(reader: Reader, fill: Fill) -> None:
+def test_files_of_other_times_stay_closed(reader: FolderReader, fill: Fill) -> None:
     (old,) = reader.warehouse.folder("requests").glob("*.parquet")
     late = NOON + timedelta(days=2)
     fill("requests", [{"event_time": late, "principal": "User:alice", "error_code": 0}])
@@ -255,7 +257,7 @@ def test_files_of_other_times_stay_closed(reader: Reader, fill: Fill) -> None:
 
 
 def test_views_since_a_time_have_no_earlier_row_and_tables_have_all(
-    reader: Reader, fill: Fill
+    reader: FolderReader, fill: Fill
 ) -> None:
     late = NOON + timedelta(days=2)
     # In one file with rows before the time.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.jobs.regular_joins import JOIN_EVERY_S
 from quotaflow.pipelines.warehouse import delta_files, row_writer
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.small_files import TARGET_BYTES, SmallFiles, groups
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
@@ -34,7 +34,7 @@ def row(minute: int) -> dict[str, Any]:
 
 
 def rows(warehouse: Warehouse, name: str) -> list[str]:
-    return sorted(map(str, Reader(warehouse).rows(f"SELECT * FROM {name}")))
+    return sorted(map(str, FolderReader(warehouse).rows(f"SELECT * FROM {name}")))
 
 
 def files(warehouse: Warehouse, name: str) -> list[DataFile]:

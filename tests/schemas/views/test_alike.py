@@ -18,7 +18,7 @@ from quotaflow.pipelines.feedback.planning import (
 )
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
@@ -86,7 +86,7 @@ def test_every_view_has_the_same_described_columns_in_spark(
     make_tables_and_answers(folder_warehouse, {})
     for table in TABLES.values():
         spark.createDataFrame([], table.sql_schema).createOrReplaceTempView(table.name)
-    reader = Reader(folder_warehouse)
+    reader = FolderReader(folder_warehouse)
     for name, view in views.load().items():
         analyzed = spark.sql(view.sql).schema
         # Views that read this one take none of its plan: deep ones would take minutes.
@@ -108,7 +108,7 @@ def test_every_view_answers_alike_in_spark(
     make_tables_and_answers(folder_warehouse, FILLED)
     for name in TABLES:
         folder_warehouse.read(spark, name).createOrReplaceTempView(name)
-    reader = Reader(folder_warehouse)
+    reader = FolderReader(folder_warehouse)
     different = {}
     for name, view in views.load().items():
         within = spark.sql(view.sql).toArrow()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import STRING, Column
@@ -34,7 +34,7 @@ def test_a_head_describes_the_columns_of_its_view(
     for table in TABLES.values():
         columns = (*table.columns[::order], *further)
         make_table(folder_warehouse, replace(table, columns=columns), [])
-    reader = Reader(folder_warehouse)
+    reader = FolderReader(folder_warehouse)
     described = {
         name: [column.name for column in view.columns] for name, view in views.load().items()
     }

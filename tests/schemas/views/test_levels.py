@@ -11,7 +11,7 @@ from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.snapshots.sections import SNAPSHOT_TABLES
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.levels import ADMIN_API, LEVELS, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
 from quotaflow.schemas.tables import declared
@@ -110,7 +110,7 @@ SNAPSHOTS: dict[str, list[dict[str, Any]]] = {
 def test_a_table_above_the_level_of_a_view_may_be_missing(folder_warehouse: Warehouse) -> None:
     for name, rows in SNAPSHOTS.items():
         make_table(folder_warehouse, TABLES[name], rows)
-    reader = Reader(folder_warehouse)
+    reader = FolderReader(folder_warehouse)
     assert {row["why_code"] for row in reader.rows("SELECT * FROM protected_principals")} == {"own"}
     assert reader.rows("SELECT * FROM ongoing_moves") != []
     for query in ("SELECT * FROM config_alterations", "SELECT * FROM throttle_changes"):
@@ -121,6 +121,6 @@ def test_a_table_above_the_level_of_a_view_may_be_missing(folder_warehouse: Ware
 
 def test_a_table_of_the_level_of_a_view_may_not_be_missing(folder_warehouse: Warehouse) -> None:
     make_table(folder_warehouse, TABLES["settings"], FILLED["settings"])
-    reader = Reader(folder_warehouse)
+    reader = FolderReader(folder_warehouse)
     with pytest.raises(NeverMadeError, match="configs was never made"):
         reader.rows("SELECT * FROM protected_principals")

@@ -11,7 +11,7 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.sql_dialects import in_duckdb
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -39,8 +39,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="module")
-def reader(filled: Warehouse) -> Reader:
-    return Reader(filled)
+def reader(filled: Warehouse) -> FolderReader:
+    return FolderReader(filled)
 
 
 @cache
@@ -110,7 +110,7 @@ def cells_of(rows: list[dict[str, Any]]) -> Cells:
 
 
 @VIEWS
-def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) -> None:
+def test_any_part_of_a_view_is_that_part_of_its_rows(reader: FolderReader, name: str) -> None:
     rows = list(values.rows(reader.query(f"SELECT * FROM {name}")))
     assert rows != []
     for sql, expected in shapes(name, rows):
@@ -118,7 +118,7 @@ def test_any_part_of_a_view_is_that_part_of_its_rows(reader: Reader, name: str) 
 
 
 @VIEWS
-def test_tables_in_memory_give_the_same_rows(reader: Reader, name: str) -> None:
+def test_tables_in_memory_give_the_same_rows(reader: FolderReader, name: str) -> None:
     sql = f"SELECT * FROM {name}"
     in_memory = in_memory_tables().read(sql)
     in_folder = reader.query(sql).read_all()

@@ -21,7 +21,7 @@ from quotaflow.pipelines.results.answers.refresh import input_stamps, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader, engine_errors
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader, engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -48,10 +48,10 @@ def rows(warehouse: Warehouse | MemoryTables, sql: str) -> list[Row]:
     if isinstance(warehouse, MemoryTables):
         return warehouse.rows(sql)
     make_answers(warehouse, sql)
-    return answered(Reader(warehouse), sql)
+    return answered(FolderReader(warehouse), sql)
 
 
-def answered(reader: Reader, sql: str) -> list[Row]:
+def answered(reader: FolderReader, sql: str) -> list[Row]:
     """The rows of the tables as they are."""
     with engine_errors(sql):
         return [dict(row) for row in reader.query(sql).read_all().to_pylist()]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .plants import SCENES, Scene, planted
-from .tables import tables_of
+from .tables import reader_of
 
 SURE = 0.9
 FRESH = range(4_000_000, 4_000_000 + 6 * len(SCENES))
@@ -48,7 +48,7 @@ def verdicts(seeds: Iterable[int]) -> list[Verdict]:
     """One for each seed."""
     worlds = {f"c{seed}": (seed, planted(seed)) for seed in seeds}
     causes = defaultdict[str, list[tuple[str, float | None]]](list)
-    for row in tables_of(world for _, world in worlds.values()).rows(_WHY):
+    for row in reader_of(world for _, world in worlds.values()).rows(_WHY):
         causes[row["cluster_id"]].append((row["cause"], row["confidence"]))
     return [
         Verdict(seed, world.plants, tuple(causes[cluster]))

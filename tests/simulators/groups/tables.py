@@ -25,7 +25,7 @@ SNAPSHOT_EVERY_S = 600
 _OF_GROUPS = ("group_offsets", "partition_offsets", "groups", "group_assignments")
 
 
-def tables_of(worlds: Iterable[World]) -> MemoryTables:
+def reader_of(worlds: Iterable[World]) -> MemoryTables:
     """All tables that an answer about groups reads, one cluster per world."""
     content = defaultdict[str, Rows](list)
     logs: dict[str, list[bytes]] = {}

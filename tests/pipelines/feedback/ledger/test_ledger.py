@@ -14,7 +14,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import Ledger, Record
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.runs import frozen_plans
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, UnansweredError
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 
@@ -58,7 +58,7 @@ def test_a_lease_renewed_for_years_is_still_held_on_what_stood_before(
     raised = set_at(790, "2000", prior="1000")
     renewals = [renewed(raised, days_ago) for days_ago in range(770, 0, -20)]
     fill("config_changes", [to_row(r, "me") for r in (first, raised, *renewals)])
-    (owned,) = read_ledger(Reader(warehouse)).owned.values()
+    (owned,) = read_ledger(FolderReader(warehouse)).owned.values()
     assert (owned.prior_value, owned.value) == ("700", "2000")
     assert owned.expires_at == renewals[-1].expires_at
     assert owned.first_recorded_at == first.event_time
@@ -99,8 +99,8 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     fill("plans", [])
 
     def keep(now: datetime, ledger: Ledger = Ledger()) -> datetime:  # noqa: B008  frozen
-        frozen_plans.refreeze(Reader(warehouse), rows, ledger, frozen, now, max_age=max_age)  # type: ignore[arg-type]
-        return frozen_plans.load(Reader(warehouse), frozen.plan_id).frozen_at
+        frozen_plans.refreeze(FolderReader(warehouse), rows, ledger, frozen, now, max_age=max_age)  # type: ignore[arg-type]
+        return frozen_plans.load(FolderReader(warehouse), frozen.plan_id).frozen_at
 
     assert keep(NOW) == NOW
     assert keep(NOW + timedelta(minutes=10)) == NOW
@@ -119,7 +119,7 @@ def test_a_plan_used_up_or_too_old_is_frozen_anew_and_one_that_waits_is_not(
     assert again > applied_at
     assert keep(again + timedelta(minutes=1), journal.ledger) == again
     assert rows.freezes == 3
-    thawed = frozen_plans.load(Reader(warehouse), frozen.plan_id).plan
+    thawed = frozen_plans.load(FolderReader(warehouse), frozen.plan_id).plan
     assert [c.change_id for c in thawed.changes] == [c.change_id for c in frozen.changes]
 
 
@@ -127,7 +127,7 @@ def test_plans_of_one_freeze_come_back_alone(warehouse: Warehouse, fill: Fill) -
     frozen = made(desired())
     for minutes in (0, 5):
         fill("plans", list(frozen_plans.to_rows(frozen, NOW + timedelta(minutes=minutes), "me")))
-    assert len(frozen_plans.load(Reader(warehouse), frozen.plan_id).plan.changes) == 1
+    assert len(frozen_plans.load(FolderReader(warehouse), frozen.plan_id).plan.changes) == 1
 
 
 def test_what_is_no_more_has_no_configs() -> None:

@@ -17,7 +17,7 @@ from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
@@ -41,7 +41,7 @@ def unsound(
 ) -> dict[str, str]:
     make_tables(warehouse, {"quality_results": results})
     here = conf.model_copy(update={"warehouse": warehouse.conf})
-    return context.of_plans(here).evidence.failed(Reader(warehouse), set(evidence))
+    return context.of_plans(here).evidence.failed(FolderReader(warehouse), set(evidence))
 
 
 @cases(
@@ -119,7 +119,9 @@ def test_a_frozen_plan_is_not_applied_either(warehouse: Warehouse) -> None:
 
 def test_results_never_made_are_no_failure(warehouse: Warehouse) -> None:
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
-    assert context.of_plans(here).evidence.failed(Reader(warehouse), {"producer_id_rates"}) == {}
+    assert (
+        context.of_plans(here).evidence.failed(FolderReader(warehouse), {"producer_id_rates"}) == {}
+    )
 
 
 def broken_violations(warehouse: Warehouse) -> None:
@@ -135,7 +137,7 @@ def test_a_row_of_an_answer_that_failed_is_not_planned(warehouse: Warehouse) -> 
     broken_violations(warehouse)
     here = CONF.model_copy(update={"warehouse": warehouse.conf})
     evidence = {"producer_id_offenders", "quota_advice", "throttle_checks"}
-    problems = context.of_plans(here).evidence.unusable(Reader(warehouse), evidence, NOON)
+    problems = context.of_plans(here).evidence.unusable(FolderReader(warehouse), evidence, NOON)
     assert problems.keys() == {"producer_id_offenders"}
     why = problems["producer_id_offenders"]
     assert why.startswith("producer_id_offenders is not up to date: ")

@@ -14,7 +14,7 @@ from quotaflow.pipelines.feedback.planning import cluster_watch, halt
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.runs import apply_run, context, release_run
 from quotaflow.pipelines.feedback.runs.frozen_plans import to_changes, to_rows
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
@@ -177,7 +177,7 @@ def cluster_halt(
     conf, until = config.Conf(warehouse=warehouse.conf), NOON + 20 * MINUTE
     ledger = (journal or written()).ledger
     return cluster_watch.halted(
-        open_tables(conf),
+        open_reader(conf),
         ledger,
         "c1",
         until,

@@ -12,7 +12,7 @@ from quotaflow.pipelines.feedback.planning import evidence_checks, input_ages
 from quotaflow.pipelines.feedback.planning.guards import REQUESTS, RESULTS, SNAPSHOT, TELEMETRY
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.jobs.registry import JOBS
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
@@ -89,7 +89,7 @@ def batches(gap_s: float, count: int, late_s: float = 0) -> dict[str, list[Row]]
 
 def lag(warehouse: Warehouse, content: dict[str, list[Row]]) -> dict[str, timedelta]:
     make_tables(warehouse, content)
-    tables = open_tables(config.Conf(warehouse=warehouse.conf))
+    tables = open_reader(config.Conf(warehouse=warehouse.conf))
     return input_ages.lags(tables, "cluster_id = 'c1'", NOON + MINUTE)
 
 

@@ -7,7 +7,7 @@ from quotaflow.pipelines.config.plan import PlanSection
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import Ledger
 from quotaflow.pipelines.feedback.planning import other_writers, restore_plan
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ....cases import cases
@@ -95,7 +95,7 @@ def test_an_entry_is_of_whoever_else_named_it_since_we_did(
     content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named = {LIST: {"0:1": at(2), "2:3": at(5)}}
-    writers = other_writers.later_writers(Reader(warehouse), {}, "User:other", named)
+    writers = other_writers.later_writers(FolderReader(warehouse), {}, "User:other", named)
     assert {key: setter.operand for key, setter in writers.items()} == (
         {} if theirs is None else {LIST: theirs}
     )
@@ -106,7 +106,7 @@ def test_who_named_entries_is_told_though_we_altered_the_list_last(warehouse: Wa
     content = {"config_alterations": alterations, "settings": [setting("own_principal", "User:us")]}
     make_tables(warehouse, content)
     named, since = {LIST: {"0:1": at(2), "2:3": at(5)}}, {LIST: at(5)}
-    writers = other_writers.later_writers(Reader(warehouse), since, None, named)
+    writers = other_writers.later_writers(FolderReader(warehouse), since, None, named)
     assert writers[LIST].writer.startswith("User:eve (")
     assert writers[LIST].claimed_entries(frozenset({"0:1", "2:3"})) == {"0:1"}
 

@@ -11,8 +11,8 @@ from quotaflow.pipelines.feedback.planning import evidence_checks, planning, unm
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
-from quotaflow.pipelines.warehouse.tables import open_tables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -104,7 +104,7 @@ def test_without_telemetry_the_rest_is_planned(
     make_tables_and_answers(warehouse, offending_now("mallory"))
     ids = config.ProducerIdsSection(default_quota_per_s=1.0)
     conf = config.Conf(warehouse=warehouse.conf, producer_ids=ids)
-    whole = planning.make(context.of_plans(conf), open_tables(conf), datetime.now(UTC))
+    whole = planning.make(context.of_plans(conf), open_reader(conf), datetime.now(UTC))
     assert whole.changes
     assert whole.unmade == ()
     left_out = ("metric_alert_events", "subscription_proposals", "telemetry_subscriptions")
@@ -120,7 +120,7 @@ def test_without_telemetry_the_rest_is_planned(
 
 def test_a_table_without_rows_is_no_table_of_another_reader(warehouse: Warehouse) -> None:
     conf = config.Conf(warehouse=warehouse.conf)
-    tables = open_tables(conf)
+    tables = open_reader(conf)
     assert tables.with_empty(frozenset({"requests"})).rows("SELECT * FROM requests") == []
     with pytest.raises(Exception, match="never made"):
         tables.rows("SELECT * FROM requests")

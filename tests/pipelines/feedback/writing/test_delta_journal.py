@@ -21,7 +21,7 @@ from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.exclusive_section import DeltaJournal, RowAppender
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.warehouse.tables import open_tables
+from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
@@ -73,7 +73,7 @@ def test_records_come_back_as_they_were_stored(conf: Conf) -> None:
     for part in (made.records[:2], [], made.records[2:]):
         stored.add(part)
 
-    read = open_tables(conf).rows("SELECT * FROM config_changes ORDER BY event_time, number")
+    read = open_reader(conf).rows("SELECT * FROM config_changes ORDER BY event_time, number")
     assert [journal.to_record(row) for row in read] == made.records
     assert {row["run_by"] for row in read} == {"me@host"}
     assert ledger(conf) == made.ledger
@@ -119,7 +119,7 @@ def test_after_kill_9_the_table_has_every_record(
 
     opened(DictConfigs({record.entity: made}))
     apply(conf, "mallory")
-    rows = open_tables(conf).rows("SELECT step FROM config_changes ORDER BY event_time, number")
+    rows = open_reader(conf).rows("SELECT step FROM config_changes ORDER BY event_time, number")
     assert [row["step"] for row in rows] == steps
     assert len(ledger(conf).owned) == 1
 

@@ -13,7 +13,7 @@ from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -75,7 +75,7 @@ def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
     make_inputs(warehouse, FILLED)
     refresh(warehouse.conf, no_session, NOW, pytest.fail, chosen)
     assert refreshed() == set(names)
-    reader = Reader(warehouse)
+    reader = FolderReader(warehouse)
     for name in names:
         rows = catalog.read(spark, name).toArrow().cast(TABLES[name].arrow)
         expected = reader.read(f"SELECT * FROM {name}", rows.schema)

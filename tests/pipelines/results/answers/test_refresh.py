@@ -15,7 +15,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.results.answers.answer import Answer, Lookback
 from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -46,7 +46,7 @@ def versions(warehouse: Warehouse) -> dict[str, int]:
 
 
 def stored(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
-    return Reader(warehouse).rows(f"SELECT * FROM {name}")
+    return FolderReader(warehouse).rows(f"SELECT * FROM {name}")
 
 
 def make_refreshed(warehouse: Warehouse) -> None:

@@ -7,11 +7,10 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse import delta_files
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import REQUESTS
@@ -28,7 +27,7 @@ def test_columns_come_in_the_declared_order_whatever_the_live_one(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     fill("requests", [{"event_time": NOON}])
-    assert Reader(warehouse).columns("requests") == REQUESTS.column_names
+    assert FolderReader(warehouse).columns("requests") == REQUESTS.column_names
 
 
 def test_the_extent_counts_rows_of_every_file_and_finds_the_newest(
@@ -36,7 +35,7 @@ def test_the_extent_counts_rows_of_every_file_and_finds_the_newest(
 ) -> None:
     for seconds in (0, 5, 2):
         fill("quarantine", [{"event_time": NOON + timedelta(seconds=seconds)}])
-    extent = Reader(warehouse).extent("quarantine")
+    extent = FolderReader(warehouse).extents(["quarantine"])["quarantine"]
     newest_us = int(NOON.timestamp() + 5) * 1_000_000
     assert (extent.rows, extent.last_event_time_us) == (3, newest_us)
     assert extent.size_bytes is not None
@@ -48,12 +47,12 @@ def test_the_extent_is_that_of_the_rows_where_the_log_lacks_it(
 ) -> None:
     fill("quarantine", [{"event_time": NOON}, {"event_time": None}])
     fill("quarantine", [{"event_time": None}])
-    reader = Reader(warehouse)
-    by_log = reader.extent("quarantine")
+    reader = FolderReader(warehouse)
+    by_log = reader.extents(["quarantine"])["quarantine"]
     assert by_log.rows == 3
     assert by_log.last_event_time_us == int(NOON.timestamp()) * 1_000_000
     monkeypatch.setattr(delta_files, "recorded_extent", lambda *_: None)
-    assert reader.extent("quarantine") == by_log
+    assert reader.extents(["quarantine"])["quarantine"] == by_log
 
 
 def test_a_log_without_counts_or_times_has_no_extent(tmp_path: Path) -> None:
@@ -65,7 +64,7 @@ def test_a_log_without_counts_or_times_has_no_extent(tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_never_made_has_no_extent(warehouse: Warehouse) -> None:
-    extent = Reader(warehouse).extent("requests")
+    extent = FolderReader(warehouse).extents(["requests"])["requests"]
     assert (extent.rows, extent.last_event_time_us, extent.size_bytes) == (None, None, None)
 
 
@@ -83,13 +82,13 @@ def test_a_table_that_was_never_made_is_named_with_what_fills_it(
     warehouse: Warehouse, name: str, missing: str, hint: str
 ) -> None:
     with pytest.raises(NeverMadeError, match=f"{missing} was never made in ") as raised:
-        answered(Reader(warehouse), f"SELECT * FROM {name}")
+        answered(FolderReader(warehouse), f"SELECT * FROM {name}")
     assert fillers.hint(raised.value.table).startswith(hint)
 
 
 def test_a_view_brings_its_tables_with_it(warehouse: Warehouse, fill: Fill) -> None:
     fill("configs", [table_rows.config(0, "metrics", "*")])
-    rows = answered(Reader(warehouse), "SELECT entity_name FROM current_configs")
+    rows = answered(FolderReader(warehouse), "SELECT entity_name FROM current_configs")
     assert rows == [{"entity_name": "all"}]
 
 
@@ -104,7 +103,7 @@ def test_the_view_names_the_worst_row_and_the_first_time(warehouse: Warehouse) -
     ]
     content = offenders(["User:eve"], NOON) | {"producer_id_rates": rates}
     make_tables_and_answers(warehouse, content)
-    (row,) = answered(Reader(warehouse), "SELECT * FROM desired_configs")
+    (row,) = answered(FolderReader(warehouse), "SELECT * FROM desired_configs")
     nothing = {name: None for name, value in row.items() if value is None}
     evidence = {each["signal"]: (each["value"], each["unit"]) for each in row.pop("evidence")}
     assert evidence["forecast_bytes"] == (424.0, "bytes")
@@ -144,7 +143,7 @@ def test_a_query_that_cannot_be_answered_is_one_clear_line(
 ) -> None:
     fill("requests", [{"event_time": NOON, "api": "FETCH"}])
     with pytest.raises(QueryError, match=message) as raised:
-        answered(Reader(warehouse), sql)
+        answered(FolderReader(warehouse), sql)
     assert "\n" not in str(raised.value)
 
 
@@ -192,30 +191,26 @@ def test_a_query_in_another_encoding_is_one_error() -> None:
         check_query(as_python_reads_an_argument)
 
 
-def test_a_catalog_is_not_read_without_spark() -> None:
-    conf = config.WarehouseSection(catalog_schema="main.kafka", checkpoints="/Volumes/x")
-    with pytest.raises(ConfigError, match="sql --spark"):
-        Reader(Warehouse(conf))
-
-
 def test_a_damaged_table_is_an_error_and_no_traceback(warehouse: Warehouse, fill: Fill) -> None:
     fill("requests", [{"event_time": NOON}])
     (next((warehouse.folder("requests") / "_delta_log").glob("*.json"))).write_text("{broken")
     with pytest.raises(QuotaflowError):
-        answered(Reader(warehouse), "SELECT * FROM requests")
+        answered(FolderReader(warehouse), "SELECT * FROM requests")
 
 
 def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: Fill) -> None:
     fill("requests", [{"event_time": NOON}])
     code = (
         "from quotaflow.pipelines import config\n"
-        "from quotaflow.pipelines.warehouse import reader, warehouse\n"
+        "from quotaflow.pipelines.warehouse import folder_reader, warehouse\n"
         f"w = warehouse.Warehouse(config.WarehouseSection(path={str(warehouse.conf.folder)!r}))\n"
-        "reader.Reader(w).query('SELECT * FROM requests').read_all()\n"
+        "folder_reader.FolderReader(w).query('SELECT * FROM requests').read_all()\n"
     )
     assert printed_by(code, timeout=120) == ""
 
 
 def test_a_with_may_bear_the_name_of_a_table_that_was_never_made(warehouse: Warehouse) -> None:
-    rows = answered(Reader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers")
+    rows = answered(
+        FolderReader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers"
+    )
     assert rows == [{"n": 1}]

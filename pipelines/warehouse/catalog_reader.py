@@ -1,0 +1,230 @@
+"""Reads the tables and views of a catalog's schema, by statements of Spark's SQL.
+
+A statement names all that it reads: a view is a WITH clause, and a table has its full name. So it
+needs no state in a session, and any engine of a catalog can run it.
+"""
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, WrongQueryError
+from quotaflow.pipelines.warehouse import sql_dialects, views
+from quotaflow.pipelines.warehouse.python_times import microseconds, rows_of
+from quotaflow.pipelines.warehouse.reader import TableSummary
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
+from quotaflow.schemas.tables.catalog import FACTS, TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from quotaflow.pipelines.warehouse.time_ranges import Since
+
+_AT_ONCE = 8
+_OF_RUNS = ("query_progress", "answer_state", "plans", "config_changes", "quality_results")
+_WITH = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*with\s", re.I | re.S)
+_READ = re.compile(r"\b(FROM|JOIN) (\w+)\b(?!\.)(\s+AS\b)?")
+
+
+class CatalogEngine(Protocol):
+    """Runs statements over the tables of a catalog."""
+
+    def run(self, statement: str) -> "pa.Table":
+        """All rows of a statement. Raises QueryError; WrongQueryError for what cannot run at all.
+
+        Times are in UTC.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End statements that other threads run, and let no other begin: each is a QueryError."""
+        ...
+
+
+@dataclass(frozen=True)
+class CatalogReader:
+    """Answers queries over the tables of a catalog's schema."""
+
+    warehouse: Warehouse
+    engine: CatalogEngine
+    empty: frozenset[str] = frozenset()
+    threads: int = _AT_ONCE
+    _made: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
+        """All rows of a query that limits their number: with arguments and errors of `query`."""
+        return rows_of(self._answer(sql, since))
+
+    def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
+        """The same rows as Arrow, in columns of these names and types."""
+        return self._answer(sql).select(schema.names).cast(schema)
+
+    def query(self, sql: str, since: "Since | None" = None) -> "pa.RecordBatchReader":
+        """The rows of one query over tables and views.
+
+        With `since`, its views are about the time from then on. Raises ConfigError for a text that
+        is no query or that may not run, and for a table of another schema version, QueryError, and
+        NeverMadeError if the query reads a table that does not exist yet.
+        """
+        return self._answer(sql, since).to_reader()
+
+    def is_made(self, table: str) -> bool:
+        """Whether a table exists."""
+        if table not in self._made:
+            self._made.update(self._listed())
+        return table in self._made
+
+    def with_empty(self, names: frozenset[str]) -> "CatalogReader":
+        """The same tables; each of `names` that does not exist has no rows instead of an error."""
+        return replace(self, empty=names)
+
+    def types(self, table: str) -> dict[str, str]:
+        """The type of each column of the live table, as `ddl.live_types`."""
+        described = rows_of(self.engine.run(f"DESCRIBE TABLE {self._target(table)}"))
+        named = [row["col_name"] for row in described]
+        # Below the columns follow facts about partitions.
+        end = next((i for i, name in enumerate(named) if not name or name.startswith("#")), None)
+        return {row["col_name"]: row["data_type"] for row in described[:end]}
+
+    def columns(self, name: str) -> list[str]:
+        """Columns of a table or view: the declared ones that the live table has, in their order."""
+        if name in views.load():
+            return [column.name for column in views.load()[name].columns]
+        live = self.types(name)
+        return [column for column in TABLES[name].column_names if column in live]
+
+    def extents(self, names: Iterable[str]) -> dict[str, TableSummary]:
+        """Rows, newest event_time and bytes of the newest version of each table."""
+        summaries = dict.fromkeys(names, TableSummary())
+        made = [name for name in summaries if self.is_made(name)]
+        if not made:
+            return summaries
+        counts = " UNION ALL ".join(
+            f"SELECT '{name}' AS name, count(*) AS n, max({TABLES[name].time}) AS last "
+            f"FROM {self.warehouse.target(name)}"
+            for name in made
+        )
+        with ThreadPoolExecutor(_AT_ONCE, "details") as pool:
+            sizes = pool.map(self._size, made)
+            counted = self.engine.run(counts)
+            sized = dict(zip(made, sizes, strict=True))
+        columns = (counted["name"].to_pylist(), counted["n"].to_pylist())
+        for name, n, last in zip(*columns, microseconds(counted["last"]), strict=True):
+            summaries[name] = TableSummary(n, last, sized[name])
+        return summaries
+
+    def table_id(self, table: str) -> str:
+        """The id of a table in checkpoints of queries. A table made again has another id."""
+        return str(self._detail(table)["id"])
+
+    def versions(self) -> dict[str, str]:
+        """The newest time of each table to which every run adds rows.
+
+        To ask a hundred tables for the newest version of each takes a hundred statements.
+        """
+        made = [name for name in _OF_RUNS if self.is_made(name)]
+        if not made:
+            return {}
+        newest = self.engine.run(
+            " UNION ALL ".join(
+                f"SELECT '{name}' AS name, CAST(max({TABLES[name].time}) AS STRING) AS newest "
+                f"FROM {self.warehouse.target(name)}"
+                for name in made
+            )
+        )
+        return {row["name"]: row["newest"] or "" for row in rows_of(newest)}
+
+    def stop(self) -> None:
+        """End queries that other threads run, and let no other begin: each is a QueryError."""
+        self.engine.stop()
+
+    def _size(self, name: str) -> int:
+        return int(self._detail(name)["sizeInBytes"])
+
+    def _detail(self, name: str) -> dict[str, Any]:
+        (row,) = rows_of(self.engine.run(f"DESCRIBE DETAIL {self._target(name)}"))
+        return row
+
+    def _listed(self) -> set[str]:
+        """The tables that there are now; of the ledger's schema only the operator's."""
+        conf = self.warehouse.conf
+        listed = set[str]()
+        for schema in {*filter(None, [conf.catalog_schema, conf.ledger_schema])}:
+            names = {
+                row["tableName"] for row in rows_of(self.engine.run(f"SHOW TABLES IN {schema}"))
+            }
+            listed |= {
+                name
+                for name in names & TABLES.keys()
+                if self.warehouse.target(name) == f"{schema}.{name}"
+            }
+        return listed
+
+    def _target(self, table: str) -> str:
+        if not self.is_made(table):
+            raise NeverMadeError(table, str(self.warehouse.conf.catalog_schema))
+        return self.warehouse.target(table)
+
+    def _answer(self, sql: str, since: "Since | None" = None) -> "pa.Table":
+        from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
+
+        query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
+        if query.describes_all:
+            raise ConfigError("a catalog has no list of these tables: use quotaflow tables")
+        text = self._statement(sql_dialects.in_spark(sql), query.names, since)
+        try:
+            return self.engine.run(text)
+        except WrongQueryError:
+            self._check_readable(query.names)
+            raise
+
+    def _check_readable(self, names: frozenset[str]) -> None:
+        """Raise ConfigError for a table of another schema version."""
+        for name in filter(self.is_made, views.read_by(names)[0]):
+            listed = self.engine.run(f"SHOW TBLPROPERTIES {self.warehouse.target(name)}")
+            try:
+                check_readable(name, {row["key"]: row["value"] for row in rows_of(listed)})
+            except SchemaVersionError as error:
+                raise ConfigError(str(error)) from None
+
+    def _statement(self, sql: str, names: frozenset[str], since: "Since | None") -> str:
+        for name in views.required(names):
+            if name not in self.empty and not self.is_made(name):
+                raise NeverMadeError(name, str(self.warehouse.conf.catalog_schema))
+        loaded = views.load()
+        _, needed = views.read_by(names)
+        parts = {name: self._table(name, None) for name in TABLES if name in names}
+        for name in needed:
+            view = loaded[name]
+            within = views.events(view) if since else frozenset()
+            parts[name] = self._with_targets(view.sql, within, since)
+        if not parts:
+            return sql
+        clauses = ",\n".join(f"{name} AS (\n{text}\n)" for name, text in parts.items())
+        own = _WITH.match(sql)
+        return f"WITH {clauses}{',' if own else ''}\n{sql[own.end() :] if own else sql}"
+
+    def _with_targets(self, sql: str, within: frozenset[str], since: "Since | None") -> str:
+        def target(read: re.Match[str]) -> str:
+            word, name, alias = read.groups()
+            if name not in TABLES:
+                return read[0]
+            if self.is_made(name) and name not in within:
+                return f"{word} {self.warehouse.target(name)}{alias or ''}"
+            rows = self._table(name, since if name in within else None)
+            return f"{word} ({rows}){alias or f' AS {name}'}"
+
+        return _READ.sub(target, sql)
+
+    def _table(self, name: str, since: "Since | None") -> str:
+        if not self.is_made(name):
+            return TABLES[name].empty_sql
+        rows = f"SELECT * FROM {self.warehouse.target(name)}"
+        if since is None:
+            return rows
+        start = since.facts if name in FACTS else since.results
+        return f"{rows} WHERE {TABLES[name].time} >= {literal(start)}"

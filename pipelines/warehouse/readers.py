@@ -1,0 +1,34 @@
+"""Opens the reader of conf's tables: once for a command, which hands it to all that asks."""
+
+from functools import partial
+
+from quotaflow.pipelines.config import Conf, WarehouseSection
+from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.catalog_reader import CatalogEngine, CatalogReader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.spark_reader import SparkEngine
+from quotaflow.pipelines.warehouse.sql_warehouse import SqlWarehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+
+
+def open_reader(conf: Conf, open_session: OpenSession | None = None) -> Reader:
+    """The reader of conf's tables: over files without a JVM, of a catalog through a Spark session.
+
+    That is the session of conf, unless a function opens another.
+    """
+    own = partial(session.get, session.short_lived(conf.spark))
+    return reader_of(Warehouse(conf.warehouse), open_session or own)
+
+
+def reader_of(warehouse: Warehouse, open_session: OpenSession) -> Reader:
+    """The reader of a warehouse, for what has no whole conf."""
+    if warehouse.conf.catalog_schema:
+        return CatalogReader(warehouse, _engine(warehouse.conf, open_session))
+    return FolderReader(warehouse)
+
+
+def _engine(conf: WarehouseSection, open_session: OpenSession) -> CatalogEngine:
+    if conf.sql_warehouse:
+        return SqlWarehouse(conf.sql_warehouse, conf.query_timeout_s)
+    return SparkEngine(open_session, conf.query_timeout_s)
