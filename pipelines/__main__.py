@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from quotaflow.pipelines import extras, interrupts
 from quotaflow.pipelines.commands import index
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
+from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors, jvm_ended
 from quotaflow.pipelines.terminal import output
 
@@ -73,7 +74,8 @@ def execute(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         output.note("stopped")
         return interrupts.EXIT_CODE
-    except _REPORTED + bridge_errors() as error:
+    except _REPORTED + bridge_errors() as raised:
+        error = failures.as_error(raised) or raised
         line = jvm_ended() or _line(error, arguments)
         if line is None:
             raise

@@ -21,6 +21,7 @@ import pyarrow as pa
 from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.facts.client_metrics import UNIQUE
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
+from quotaflow.pipelines.spark.failures import one_line
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import query_progress
 from quotaflow.pipelines.streaming.checkpoints import newest_batch
@@ -127,7 +128,7 @@ class ProgressLog:
         try:
             row_writer.append(lambda: environment.spark, environment.warehouse, table, rows)
         except failures as error:
-            self._keep(str(error).strip().partition("\n")[0])
+            self._keep(one_line(error))
             return
         self.unwritten = {}
 

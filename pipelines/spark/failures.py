@@ -4,14 +4,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from quotaflow.pipelines.errors import JobError
-from quotaflow.pipelines.spark.spark_errors import spark_errors
+from quotaflow.pipelines.errors import JobError, QuotaflowError
+from quotaflow.pipelines.spark import catalog_errors
+from quotaflow.pipelines.spark.spark_errors import bridge_errors, spark_errors
 
 _LINE_CHARS = 500
 _CALL = "An error occurred while calling"
 _CAUSE = "Caused by: "
 # delta-rs writes each cause of an error into a line of its own, with an arrow in color.
 _CAUSE_OF_DELTA_RS = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
+# Python's errors in workers and in functions of batches: what is left is the error itself.
+_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*")
 _TRANSIENT = (
     # The cluster is unreachable, or a leader moved.
     "TimeoutException",
@@ -31,6 +34,7 @@ _TRANSIENT = (
     # Two jobs replaced rows of the same partition at the same time.
     "DELTA_CONCURRENT",
 )
+_FAULTS = (TypeError, ValueError, AttributeError, LookupError, AssertionError, EOFError)
 _NO_SPACE = ("No space left on device", "Disk quota exceeded")
 
 
@@ -40,8 +44,13 @@ def is_transient(message: str) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """The error and its first cause, in one line."""
-    message = _CAUSE_OF_DELTA_RS.sub(": ", str(error))
+    """The error and its first cause, in one line.
+
+    Every error of Spark that a user sees goes through here: no stack trace of Java does.
+    """
+    message = _TRACEBACK.sub(" ", _CAUSE_OF_DELTA_RS.sub(": ", str(error)))
+    if explained := catalog_errors.explained(message):
+        return str(explained)
     no_space = next((words for words in _NO_SPACE if words in message), None)
     if no_space:
         return (
@@ -49,7 +58,9 @@ def one_line(error: BaseException) -> str:
             "then run it again; the tables are consistent"
         )
     lines = [text.strip() for text in message.splitlines() if text.strip()] or ["no message"]
-    first = lines[1].removeprefix(": ") if lines[0].startswith(_CALL) and lines[1:] else lines[0]
+    if lines[0].startswith(_CALL) and lines[1:]:
+        lines = [lines[1].removeprefix(": "), *lines[2:]]
+    first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     causes = [text.removeprefix(_CAUSE) for text in lines if text.startswith(_CAUSE)]
     if causes and causes[-1] not in first:
         first = f"{first[: _LINE_CHARS // 2]}: {causes[-1]}"
@@ -63,3 +74,13 @@ def as_job_error(what: str) -> Iterator[None]:
         yield
     except spark_errors() as error:
         raise JobError(f"{what} failed: {one_line(error)}") from error
+
+
+def as_error(error: Exception) -> QuotaflowError | None:
+    """The error of a command that an error of Spark ends; None for a fault of our own.
+
+    PySpark raises its kinds of Python's own errors where its functions are used in a wrong way.
+    """
+    if not isinstance(error, bridge_errors()) or isinstance(error, _FAULTS):
+        return None
+    return catalog_errors.explained(str(error)) or JobError(f"Spark: {one_line(error)}")

@@ -72,6 +72,8 @@ def get(conf: SparkSection, progress: Callable[[str], None] = lambda _: None) ->
 
     Raises MissingToolError without a JDK 17+, pyspark or the jars, or if the user has no name.
     """
+    # PySpark logs the whole stack trace of a wrong query, and its error is one line here.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return _own(conf, progress) if owner() is None else _running()
 
 

@@ -23,11 +23,12 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def bridge_errors() -> tuple[type[Exception], ...]:
-    """Errors that PySpark raises after the JVM of our session ended; () if none was started.
+    """Spark's own errors, and what PySpark raises after the JVM of our session ended.
 
-    A refused connection is an OSError, which other code raises too, and so is not among them.
+    () if no session was opened. A refused connection is an OSError, which other code raises too,
+    and so is not among them.
     """
-    return (*spark_errors(), EOFError) if "py4j" in sys.modules else ()
+    return (*spark_errors(), EOFError) if "pyspark.errors" in sys.modules else ()
 
 
 def jvm_ended() -> str | None:

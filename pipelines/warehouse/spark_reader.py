@@ -1,6 +1,5 @@
 """Runs statements in a Spark session, and queries in Spark's own dialect."""
 
-import logging
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
-from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
@@ -119,18 +118,15 @@ class SparkEngine:
 @contextmanager
 def _errors() -> Iterator[None]:
     """Turn Spark's errors within the block into a QueryError with their first line."""
-    # Spark would log the whole stack of a wrong query; QueryError says it in one line.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # After the session's own check.
     from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
 
     try:
         yield
     except PySparkException as error:
-        message = str(error).strip().splitlines()
         # Those that Spark cannot parse are errors of analysis too.
         kind = WrongQueryError if isinstance(error, AnalysisException) else QueryError
-        raise kind(message[0] if message else type(error).__name__) from None
+        raise kind(failures.one_line(error)) from None
 
 
 def register(spark: "SparkSession", warehouse: Warehouse, sql: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, QueryError, WrongQueryError
+from quotaflow.pipelines.spark import failures
 from quotaflow.schemas.table import typed
 
 if TYPE_CHECKING:
@@ -138,18 +139,16 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except (Unauthenticated, PermissionDenied) as error:
-        raise ConfigError(f"Databricks refuses the login or its rights: {_first(error)}") from None
+        raise ConfigError(
+            f"Databricks refuses the login or its rights: {failures.one_line(error)}"
+        ) from None
     except DatabricksError as error:
-        raise QueryError(_first(error)) from None
+        raise QueryError(failures.one_line(error)) from None
     # A link is a secret while it lasts.
     except requests.RequestException as error:
         raise QueryError(f"Databricks cannot be reached: {type(error).__name__}") from None
     except ValueError as error:
-        raise ConfigError(f"no login for Databricks: {_first(error)}") from None
-
-
-def _first(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ConfigError(f"no login for Databricks: {failures.one_line(error)}") from None
 
 
 def _state(done: "StatementResponse") -> str:
@@ -161,7 +160,7 @@ def _failure(done: "StatementResponse") -> QueryError:
     message = (error.message if error else None) or f"ended as {_state(done)}"
     code = error.error_code.value if error and error.error_code else ""
     kind = WrongQueryError if code == _WRONG else QueryError
-    return kind(message.strip().splitlines()[0])
+    return kind(failures.one_line(QueryError(message)))
 
 
 def _downloaded(link: str, headers: dict[str, str]) -> "pa.Table":

@@ -26,6 +26,17 @@ CALL = "An error occurred while calling o119.start.\n"
         "aborted: z: the disk",
     ),
     ("but once", "z: the disk\nCaused by: z: the disk", "z: the disk"),
+    (
+        "an error of Python without its traceback",
+        'thrown from the worker:\nTraceback (most recent call last):\n  File "a", line 8, in b\n'
+        "    c\nZeroDivisionError: by zero\n SQLSTATE: 38000\n\tat d.E",
+        "thrown from the worker: ZeroDivisionError: by zero",
+    ),
+    (
+        "the line behind a colon",
+        "[DENIED] Unauthorized access:\nno\nmore",
+        "[DENIED] Unauthorized access: no",
+    ),
     ("not too long", "a" * 9_999, "a" * 500),
     (
         "every cause of delta-rs",
