@@ -2,15 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import quotas
-from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem
+from quotaflow.pipelines.areas.finding import FACT, NOW, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
+from quotaflow.schemas.programs import program_of
 from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.diagnosis import NOT_EXPLAINED
 from quotaflow.udfs.rules.principal_name import bare
@@ -53,17 +56,56 @@ GROUP BY api
 ORDER BY sum(waited_time_ms) DESC, api
 """
 """How long requests of a name wait, and on what."""
+INCIDENTS = Question(
+    "SELECT * FROM incidents WHERE {of_cluster}",
+    "state DESC, subjects DESC, confidence DESC NULLS LAST, since DESC NULLS LAST, symptom, cause, "
+    "origin",
+)
+"""Symptoms of one cause: open ones first, then those that hit most."""
+OPEN = INCIDENTS.where("state = 'open'")
+"""Incidents that go on."""
+_OF_CLIENTS = "symptom IN ('slow', 'failing')"
+# Of clients a day is diagnosed, so the start of a longer incident moves: it was an event before.
+# An incident can go on within ten minutes of its end. No start of a lag is known.
+EVENTS = Question(
+    f"""
+SELECT * FROM (
+    SELECT
+        *,
+        CASE
+            WHEN state = 'ended' THEN until + INTERVAL 10 MINUTE
+            WHEN {_OF_CLIENTS} THEN since
+            ELSE coalesce(until, since)
+        END AS event_time,
+        CASE WHEN state = 'ended' THEN until ELSE since END AS began_or_ended
+    FROM incidents
+    WHERE {{of_cluster}}
+        AND (state = 'ended' OR NOT {_OF_CLIENTS} OR since > until - INTERVAL 23 HOUR)
+) AS events
+WHERE {{within:event_time}}
+""",
+    "event_time DESC",
+)
+"""Incidents that began or ended."""
+
+
+def _suffering(rows: Sequence[Row]) -> str:
+    shown = [reasons.incident(row) for row in rows[:_MAX_INCIDENTS]]
+    more = len(rows) - len(shown)
+    return "; ".join([*shown, *([counted(more, "more incident")] if more else [])]) + "."
+
+
 SUFFERS = RowProblem(
     code="client_suffers",
     severity=NOW,
-    subjects="clients that wait or fail",
-    subject=("principal", "client_id"),
-    table="client_diagnoses",
-    question=Question(
-        "SELECT * FROM client_diagnoses WHERE {of_cluster} AND rank = 1 AND {within:since:until}",
-        "waited_ms DESC NULLS LAST, principal, client_id, api",
+    subjects="incidents in which clients wait or fail",
+    subject=("symptom", "cause", "origin", "since"),
+    table="incidents",
+    question=INCIDENTS.where(f"{_OF_CLIENTS} AND {{within:since:until}}"),
+    summary=_suffering,
+    action=lambda rows: (
+        f"`quotaflow why NAME` says what to do, first of {texts.listed(rows[0]['names'][0])}."
     ),
-    summary=lambda rows: f"Clients wait or fail: {texts.names(map(_client, rows))}.",
 )
 PROBLEMS = (SUFFERS,)
 
@@ -79,6 +121,9 @@ PARTS: Mapping[str, str] = {
 }
 """Parts of a budget in words; what is outside is no part of the sum."""
 _LEAST_MS, _CHANGE_CHARS = 1, 100
+_MAX_INCIDENTS = 5
+_SAME_IN = {"quota": "quota_usage", "out_of_range": "read_problems"}
+"""By the cause of a client's symptom, the table whose problems say the same of the client."""
 Symptom = list[Row]
 """The causes of one symptom of one subject, by rank."""
 
@@ -95,6 +140,36 @@ def findings(scope: Scope) -> Iterator[Finding]:
                 evidence_table="diagnoses",
                 evidence=row,
             )
+
+
+def incident(row: Mapping[str, Any]) -> str:
+    """Who suffers from what and since when, without a full stop: a row of INCIDENTS."""
+    times = when({**row, "is_ongoing": row["state"] == "open"})
+    return f"{reasons.incident(row)}{f' ({times})' if times else ''}"
+
+
+def without_repeated(scope: Scope, finding: Finding) -> Finding:
+    """The finding; a fact if a diagnosis names the same client for the same cause."""
+    if finding.problem is None or finding.evidence_table not in _SAME_IN.values():
+        return finding
+    client = finding.evidence["client_id"]
+    names = {client, client and program_of(client)}
+    is_repeated = any(
+        _SAME_IN.get(row["cause"]) == finding.evidence_table
+        and row["principal"] == finding.evidence["principal"]
+        and row["client_id"] in names
+        for causes in symptoms_if_known(scope)
+        for row in causes
+    )
+    return replace(finding, problem=None, state=FACT) if is_repeated else finding
+
+
+def symptoms_if_known(scope: Scope) -> list[Symptom]:
+    """Symptoms of the name; none if tables cannot be asked: the area of diagnoses says so."""
+    try:
+        return symptoms(scope)
+    except (NeverMadeError, QueryError):
+        return []
 
 
 def _text(row: Row) -> str:

@@ -98,6 +98,20 @@ def filled(
     return _PART.sub(part, sql)
 
 
+def undiagnosed(cause: str) -> str:
+    """The SQL condition that no diagnosis names the client of `every_row`, for this cause.
+
+    A client id of a diagnosis may end with a `*`: it is one of several of a program.
+    """
+    program = "split_part(coalesce(diagnoses.client_id, ''), '*', 1)"
+    return (
+        "NOT EXISTS (SELECT 1 FROM diagnoses WHERE diagnoses.cluster_id = every_row.cluster_id "
+        f"AND diagnoses.principal = every_row.principal AND diagnoses.cause = {literal(cause)} "
+        f"AND left(coalesce(every_row.client_id, ''), length({program})) = {program} "
+        "AND {within:since:until})"
+    )
+
+
 def any_of(column: str, names: Sequence[str]) -> str:
     """The SQL condition that a column is one of the names."""
     return f"{column} IN ({', '.join(map(literal, names))})" if names else "false"

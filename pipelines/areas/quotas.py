@@ -13,7 +13,7 @@ from quotaflow.pipelines.areas.finding import (
     client_text,
     moment,
 )
-from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.question import Question, Row, undiagnosed
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -107,15 +107,21 @@ SELECT
     sum(throttle_time_ms) AS throttle_time_ms,
     sum(throttle_time_ms) / 1e3 AS throttled_s,
     max(last_window) AS last_window,
-    sum(share_requests) AS share_requests,
-    sum(sum(throttle_time_ms)) OVER (PARTITION BY cluster_id) AS all_throttle_time_ms
+    sum(share_requests) AS share_requests
 FROM throttled_clients
 WHERE {of_cluster} AND {within:hour:last_window}
 GROUP BY cluster_id, principal, client_id, throttled_by
 """
+THROTTLES = Question(
+    "SELECT *, sum(throttle_time_ms) OVER (PARTITION BY cluster_id) AS all_throttle_time_ms "
+    f"FROM ({_THROTTLES}) AS every_row",
+    "throttle_time_ms DESC, principal, client_id, throttled_by",
+)
+"""Clients that quotas throttled."""
 
 
-def _throttled_for(rows: Sequence[Row]) -> str:
+def throttled_for(rows: Sequence[Row]) -> str:
+    """How long clients were throttled, and whose."""
     total = texts.duration(rows[0]["all_throttle_time_ms"])
     return f"Throttled for {total} in all: {texts.names(row['principal'] for row in rows)}."
 
@@ -138,8 +144,8 @@ THROTTLED = RowProblem(
     subjects="clients throttled",
     subject=("principal", "client_id"),
     table="throttled_clients",
-    question=Question(_THROTTLES, "throttle_time_ms DESC, principal, client_id, throttled_by"),
-    summary=_throttled_for,
+    question=Question(f"{THROTTLES.sql} WHERE {undiagnosed('quota')}", THROTTLES.order),
+    summary=throttled_for,
 )
 NEAR = RowProblem(
     code="quota_near",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_text
-from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.question import Question, Row, undiagnosed
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 
@@ -30,7 +30,7 @@ READ_FAILS = RowProblem(
     subjects="clients that cannot read as they should",
     subject=("principal", "client_id", "shown_topic"),
     table="read_problems",
-    question=READS.where("advice IS NOT NULL"),
+    question=READS.where(f"advice IS NOT NULL AND {undiagnosed('out_of_range')}"),
     summary=_failing,
     action=lambda rows: (
         f"`quotaflow why NAME` says more, first of {texts.listed(rows[0]['client_id'])}."

@@ -9,7 +9,6 @@ from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
 
 MAX_LINES, WIDTH = 12, 80
@@ -19,10 +18,8 @@ _LEAST_SHARE = 0.05
 _TABLES_OF = {
     "lag": ("why_groups_lag",),
     "move_stalled": ("reassignments", "current_replicas", "throttle_checks"),
-    "quota": ("quota_usage",),
-    "out_of_range": ("read_problems",),
 }
-"""By symptom or cause, tables whose problems a diagnosis says already."""
+"""By symptom, tables whose problems a diagnosis says already."""
 _FRESH = timedelta(minutes=5)
 
 
@@ -81,7 +78,7 @@ class WhyVerdict:
 
 def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
     """The verdict from the diagnoses of a scope's name, and the problems that its areas found."""
-    first, *further = _symptoms(scope) or [[]]
+    first, *further = diagnoses.symptoms_if_known(scope) or [[]]
     others = [_as_finding(causes[0]) for causes in further if causes[0]["is_ongoing"]]
     others += sorted(
         (each for each in problems if _rank(each) <= SOON and not _is_repeated(each, first)),
@@ -124,26 +121,13 @@ def _when(scope: Scope, row: Row | None) -> str:
     return ", ".join(filter(None, [*since, *(age if is_old else [])]))
 
 
-def _symptoms(scope: Scope) -> list[diagnoses.Symptom]:
-    """Symptoms of the name; none if tables cannot be asked: the area of diagnoses says so."""
-    try:
-        return diagnoses.symptoms(scope)
-    except (NeverMadeError, QueryError):
-        return []
-
-
 def _as_finding(row: Row) -> Finding:
     return Finding(text=diagnoses.sentence(row), evidence_table="diagnoses", evidence=row)
 
 
 def _is_repeated(finding: Finding, first: diagnoses.Symptom) -> bool:
-    """Whether the diagnosis says what a problem says: one table, or the throttle of a quota."""
-    if not first:
-        return False
-    if finding.evidence_table == "diagnoses":
-        return True
-    tables = (*_TABLES_OF.get(first[0]["symptom"], ()), *_TABLES_OF.get(first[0]["cause"], ()))
-    return finding.evidence_table in tables
+    """Whether the diagnosis says what a problem of an area says."""
+    return bool(first) and finding.evidence_table in _TABLES_OF.get(first[0]["symptom"], ())
 
 
 def _causes(scope: Scope, causes: diagnoses.Symptom) -> tuple[CauseLine, ...]:

@@ -151,7 +151,10 @@ def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf:
 
 
 def _area_answer(area: WhyArea, scope: Scope) -> AreaAnswer:
-    every = sorted(_findings(area, scope), key=lambda finding: finding.problem is None)
+    every = sorted(
+        (diagnoses.without_repeated(scope, each) for each in _findings(area, scope)),
+        key=lambda finding: finding.problem is None,
+    )
     shown = every[:MAX_FINDINGS]
     tables = ", ".join(area.TABLES)
     if len(every) > len(shown):

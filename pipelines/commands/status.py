@@ -10,6 +10,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.monitoring.health import HealthReport
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
 
 _WATCH_S = 5
+_MAX_INCIDENTS = 3
 _COLUMNS = [
     *("job", "triggered", "batch", "took", "rows_per_s", "behind", "newest_event", "rows_1h"),
     *("late_1h", "quarantined_1h", "state"),
@@ -36,7 +38,7 @@ def status(
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
-    """Show the health of each job, who writes to the tables, and what waits for an operator.
+    """Show open incidents, the health of each job, and what waits for an operator.
 
     Reads tables, checkpoints and the lock; needs neither a JVM nor the cluster. Exit code 1 if
     something is past a bound of conf's section health. --json has all of it as one object. --csv,
@@ -55,7 +57,7 @@ def status(
     elif layout != Layout():
         output.write([_as_json(asdict(job)) for job in report.jobs], _FIELDS, layout)
     else:
-        output.lines(_lines(report))
+        output.lines(lines(report))
     if not report.is_well:
         raise typer.Exit(1)
 
@@ -69,15 +71,27 @@ def _watch(settings: "Conf") -> None:
 
 
 def _text(report: HealthReport) -> Text:
-    shown = Text.from_ansi("\n".join([f"{report.at:%Y-%m-%d %H:%M:%S} UTC", *_lines(report)]))
+    shown = Text.from_ansi("\n".join([f"{report.at:%Y-%m-%d %H:%M:%S} UTC", *lines(report)]))
     shown.no_wrap = True
     return shown
 
 
-def _lines(report: HealthReport) -> Iterator[str]:
+def lines(report: HealthReport) -> Iterator[str]:
+    """Open incidents, a table of the jobs, and what waits for an operator."""
+    yield from map(values.visible, _incidents(report))
     if report.jobs:
         yield from grid.lines([_row(job, report.at) for job in report.jobs], _COLUMNS)
     yield from map(values.visible, _summary(report))
+
+
+def _incidents(report: HealthReport) -> Iterator[str]:
+    """The lines above the table of jobs."""
+    for row in report.incidents[:_MAX_INCIDENTS]:
+        yield f"incident  {diagnoses.incident(row)}"
+    if len(report.incidents) > _MAX_INCIDENTS:
+        yield f"          {len(report.incidents) - _MAX_INCIDENTS} more: quotaflow show incidents"
+    if report.incidents:
+        yield ""
 
 
 def _summary(report: HealthReport) -> Iterator[str]:
@@ -104,7 +118,7 @@ def _summary(report: HealthReport) -> Iterator[str]:
             again = counted(job.rows_duplicate, "line")
             yield f"? {job.job}: {again} came a second time in its last hour, and {_AGAIN}"
     if report.is_well:
-        yield "nothing is past a bound" if silent else "all is well"
+        yield "nothing is past a bound" if silent or report.incidents else "all is well"
 
 
 def _plan(report: HealthReport) -> str:

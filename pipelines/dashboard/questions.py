@@ -63,7 +63,7 @@ _EVERY = (
     _chart("producer_id_rates_by_minute", producer_ids.RATES_BY_MINUTE),
     _rows(
         "throttled",
-        quotas.THROTTLED.question,
+        quotas.THROTTLES,
         "principal client_id throttled_by throttled_requests throttled_s",
     ),
     _rows(

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.changes import BATCHES, SAVED
 from quotaflow.pipelines.areas.finding import RowProblem
 from quotaflow.pipelines.areas.pipeline import (
@@ -38,6 +39,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
+_MOST = {"limit": "1000"}
 _CHECKS = {"critical": CHECK_FAILED, "warning": CHECK_WARNS}
 
 
@@ -45,6 +47,7 @@ _CHECKS = {"critical": CHECK_FAILED, "warning": CHECK_WARNS}
 class HealthReport:
     """The health at one time; `problems` are those beside the jobs' own.
 
+    `incidents` are the open ones, of the cluster and not of the pipeline: rows of the view.
     `owned_configs` have a value of ours; the lease of `overdue_configs` is over, or their record is
     open. `pending_changes` are those of the newest saved plan, while it is not applied nor too old.
     `failed_answers` keep old rows, each for a reason. `free_share` is the free share of each disk.
@@ -54,6 +57,7 @@ class HealthReport:
 
     at: datetime
     demo_ended_at: datetime | None
+    incidents: tuple[Mapping[str, Any], ...]
     jobs: tuple[JobHealth, ...]
     lock_holder: str | None
     stop_reason: str | None
@@ -91,6 +95,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
     return HealthReport(
         at=now,
         demo_ended_at=demo_tables.ended_at(conf.warehouse),
+        incidents=tuple(_rows(reader, filled(everywhere(diagnoses.OPEN.first_rows), _MOST))),
         jobs=jobs,
         lock_holder=Warehouse(conf.warehouse).holder(),
         stop_reason=stop_file.reason(stop_file.path(conf.plan, conf.warehouse)),

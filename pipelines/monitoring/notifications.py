@@ -1,4 +1,4 @@
-"""Reads what to notify of from the tables: alerts, waiting plans, failed changes and checks.
+"""Reads what to notify of: alerts, incidents, waiting plans, failed changes and checks.
 
 Texts of clients are hostile: what does not print is escaped, and long texts are cut.
 """
@@ -9,23 +9,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.changes import FAILED, SAVED, WITHOUT_GAIN, WRITTEN
 from quotaflow.pipelines.areas.pipeline import CRITICAL
 from quotaflow.pipelines.areas.producer_ids import ACCUSED
 from quotaflow.pipelines.areas.question import NO_NAME, Question, filled
 from quotaflow.pipelines.areas.telemetry import EVENTS
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES, PLANS
 from quotaflow.udfs.counted import counted
 
 ALERT_OPENED, ALERT_CLOSED = "alert_opened", "alert_closed"
+INCIDENT_OPEN, INCIDENT_ENDED = "incident_open", "incident_ended"
 PLAN_WAITING, CHANGE_FAILED, CHECK_FAILED = "plan_waiting", "change_failed", "check_failed"
 QUOTA_WITHOUT_GAIN = "quota_without_gain"
 PRODUCER_IDS = ACCUSED.code
@@ -33,7 +35,6 @@ PRODUCER_IDS = ACCUSED.code
 Row = Mapping[str, Any]
 _MAX_ROWS = 10_000
 _MAX_CHARS = 200
-_QUALITY = "quality_results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +54,11 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table with events: the question for them, their key, further columns, kind and text.
+    """The question for events, their key, further columns, kind and text.
 
     `time` is the column with the time of the event.
     """
 
-    table: str
     question: Question
     key: tuple[str, ...]
     columns: tuple[str, ...]
@@ -80,12 +80,14 @@ def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Not
 def _from_source(
     tables: Reader, source: Source, since: datetime, until: datetime
 ) -> Iterator[Notification]:
-    if source.table not in TABLES or not tables.is_made(source.table):
-        return
     time = source.time
     chosen = tuple(dict.fromkeys(("cluster_id", time, *source.key, *source.columns)))
     sql = _between(source.question.select(chosen), since, until)
-    for row in tables.rows(sql):
+    try:
+        rows = tables.rows(sql)
+    except NeverMadeError:
+        return
+    for row in rows:
         key = [row[name] for name in source.key]
         yield _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
 
@@ -183,7 +185,6 @@ def _cut(text: str | None) -> str:
 
 SOURCES = (
     Source(
-        table="metric_alert_events",
         question=EVENTS,
         key=("alert_id", "state"),
         columns=(
@@ -194,7 +195,6 @@ SOURCES = (
         text=_alert,
     ),
     Source(
-        table=CONFIG_CHANGES.name,
         question=FAILED,
         key=("run_id", "change_id", "step"),
         columns=(
@@ -205,7 +205,6 @@ SOURCES = (
         text=_change,
     ),
     Source(
-        table=CONFIG_CHANGES.name,
         question=WITHOUT_GAIN,
         key=("run_id", "change_id", "step"),
         columns=(
@@ -216,16 +215,21 @@ SOURCES = (
         text=_without_gain,
     ),
     Source(
-        table=_QUALITY,
         question=CRITICAL,
         key=("run_id", "suite", "expectation", "column_name", "kind"),
         columns=("checked_rows", "failed_rows"),
         kind=lambda _: CHECK_FAILED,
         text=_check,
     ),
+    Source(
+        question=diagnoses.EVENTS,
+        key=("state", "symptom", "cause", "origin", "began_or_ended"),
+        columns=("since", "until", "subjects", "names", "confidence"),
+        kind=lambda row: INCIDENT_OPEN if row["state"] == "open" else INCIDENT_ENDED,
+        text=diagnoses.incident,
+    ),
     # A burst that goes on is the same event: only its end moves.
     Source(
-        table="producer_id_bursts",
         question=ACCUSED.question,
         key=("principal", "started_at"),
         columns=("cause", "source", "source_address", "source_ids", "ids", "hosts"),

@@ -7,6 +7,7 @@ as a restart. Labels are our own names, never a client's.
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -154,6 +155,8 @@ def _samples(read: health.HealthReport) -> dict[str, list[Sample]]:
     for name, value in _values(read).items():
         samples[name].append(([], value))
     samples["checks_failing"] = [([severity], n) for severity, n in read.failed_checks.items()]
+    symptoms = Counter(row["symptom"] for row in read.incidents)
+    samples["incidents_open"] = [([symptom], n) for symptom, n in sorted(symptoms.items())]
     samples["disk_free_ratio"] = [([disk], share) for disk, share in read.free_share.items()]
     return samples
 

@@ -39,6 +39,7 @@ __all__ = [
     "diagnosis",
     "diagnosis_step",
     "fetch_step",
+    "incident",
     "lag_cause",
     "lag_step",
     "meaning",
@@ -55,6 +56,8 @@ __all__ = [
     "trade_off",
     "wordings",
 ]
+
+_MAX_NAMES = 3
 
 burst = partial(worded, ("producer_id_bursts", "cause"))
 """The numbers that show the cause of a burst: a row of producer_id_bursts or _advice."""
@@ -74,6 +77,17 @@ rebalance_trigger = partial(worded, ("rebalances", "trigger"))
 def symptom(row: Row) -> str:
     """What a row of diagnoses suffers from, in one sentence; it has its signals as columns."""
     return worded(("diagnoses", "symptom"), row)
+
+
+def incident(row: Row) -> str:
+    """Who suffers from what, and why, without a full stop: a row of incidents."""
+    shown = texts.names(row["names"][:_MAX_NAMES])
+    more = row["subjects"] - _MAX_NAMES
+    cells = {
+        "names": f"{shown} and {more} more" if more > 0 else shown,
+        "origin": None if row["origin"] is None else texts.listed(row["origin"]),
+    }
+    return worded(("incidents", "symptom"), {**row, **cells})
 
 
 def diagnosis(row: Row) -> str:

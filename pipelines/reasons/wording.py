@@ -221,6 +221,10 @@ def accusation(row: Row, offender: str, ids: str, cause: str) -> str:
     return taken + (cure(why if why is None else str(why)) or "see producer_id_bursts")
 
 
+def _cause_of_lag(row: Row) -> str:
+    return meaning(("why_groups_lag", "cause"), row["cause"]) or cut(row["cause"])
+
+
 def _seconds(row: Row) -> str:
     return texts.fixed((row["ended_at"] - row["started_at"]).total_seconds(), 1)
 
@@ -236,6 +240,7 @@ _DERIVED: Mapping[str, tuple[Callable[[Row], str], tuple[str, ...]]] = {
         ("subject", "producer_ids", "reason_detail"),
     ),
     "OF_ALL_BROKERS": (_at_all_brokers, ("config_value", "brokers")),
+    "CAUSE_OF_LAG": (_cause_of_lag, ("cause",)),
     "SECONDS": (_seconds, ("started_at", "ended_at")),
 }
 """Phrases that are computed, with the columns that they read."""

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines.areas.question import Row
-from quotaflow.pipelines.areas.quotas import HEADROOM, PROBLEMS, RAISES, THROTTLED, bucket
+from quotaflow.pipelines.areas.quotas import (
+    HEADROOM,
+    PROBLEMS,
+    RAISES,
+    THROTTLES,
+    bucket,
+    throttled_for,
+)
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report import snapshots
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
@@ -75,7 +82,7 @@ def section(scope: Scope) -> ReportSection:
     first, last = scope.extent(_TABLE) if scope.reader.is_made(_TABLE) else (None, None)
     if last is None:
         return snapshots.quotas(scope, nothing(scope, _TABLE))
-    buckets, throttled = scope.ask(HEADROOM), scope.ask(THROTTLED.question)
+    buckets, throttled = scope.ask(HEADROOM), scope.ask(THROTTLES)
     advised = scope.ask(RAISES)
     return ReportSection(
         time_range=texts.time_range(first, last),
@@ -112,7 +119,7 @@ def section(scope: Scope) -> ReportSection:
 def _throttles(throttled: Sequence[Row]) -> str:
     if not throttled:
         return "No client was throttled."
-    return THROTTLED.summary(throttled)
+    return throttled_for(throttled)
 
 
 def _shares(throttled: Sequence[Row]) -> Iterator[str]:

@@ -102,10 +102,12 @@ SIGNALS_OF = {
     "why_groups_lag": {name for names in lag_cause.SIGNALS.values() for name in names},
 }
 """Names of evidence, which sentences read as columns."""
+SYMPTOMS = {"slow", "failing", "lag", "move_stalled"}
 OF_RULES = {
     ("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN},
     ("client_diagnoses", "cause"): {*diagnosis.CAUSES},
-    ("diagnoses", "symptom"): {"slow", "failing", "lag", "move_stalled"},
+    ("diagnoses", "symptom"): SYMPTOMS,
+    ("incidents", "symptom"): SYMPTOMS,
 }
 """Codes that a rule gives, and no SQL."""
 

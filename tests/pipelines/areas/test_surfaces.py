@@ -20,17 +20,20 @@ from quotaflow.pipelines.areas.pipeline import DATA_OLD, MAX_AGE_S
 from quotaflow.pipelines.areas.problems import PROBLEMS
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.why import why
+from quotaflow.pipelines.commands import status
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.monitoring import health, own_metrics
 from quotaflow.pipelines.monitoring.notifications import (
     ALERT_CLOSED,
     ALERT_OPENED,
     CHECK_FAILED,
+    INCIDENT_OPEN,
     PRODUCER_IDS,
     read_notifications,
 )
 from quotaflow.pipelines.report import plan
 from quotaflow.pipelines.report.report import SECTIONS
+from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import EVENTS
@@ -396,6 +399,45 @@ def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
     state = health.read(conf, at(120))
     assert state.open_alerts == 1
     assert state.failed_checks == {"critical": 1, "warning": 1}
+
+
+INCIDENTS: Tables = {
+    "client_diagnoses": [waiting(BAD) | {"cause": "quota", "detail": "producer_byte_rate"}],
+    "quota_usage": [usage(BAD, **THROTTLED), usage(FINE, 100.0)],
+    "why_groups_lag": [lag(BAD, "growing") | {"known_at": at(60)}, lag(FINE, "shrinking")],
+    "reassignments": [move(BAD, "stuck"), move(FINE, "moving")],
+}
+OF_BAD = {"slow": "client_suffers", "lag": "group_falls_behind", "move_stalled": "move_stuck"}
+"""By the symptom of an incident, the code of its problem."""
+
+
+def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    others = base("client_suffers") | INCIDENTS
+    make_tables(warehouse, {t: [r | {"cluster_id": "c1"} for r in others[t]] for t in others})
+    conf, reader = config.Conf(warehouse=warehouse.conf), FolderReader(warehouse)
+    one = scope(warehouse, until=at(65), now=at(120))
+    shown = reader.rows("SELECT * FROM incidents")
+    by_name = why(reader, BAD, HOUR, "c1", conf)
+    diagnosed = next(area for area in by_name.areas if area.name == "diagnoses")
+    page = " ".join(subjects.page(one, "client", BAD).verdict)
+    waits = f"1 client waits for a quota (producer_byte_rate of the default): {BAD}"
+    assert {row["symptom"]: row["names"] for row in shown} == {key: [BAD] for key in OF_BAD}
+    assert {each.evidence["symptom"] for each in diagnosed.findings} == set(OF_BAD)
+    assert named_by_why(reader, BAD, "c1") == set(OF_BAD.values())
+    alarms = {alarm.code: alarm.text for alarm in alarms_of(one)}
+    assert alarms.keys() == set(OF_BAD.values())
+    assert alarms["client_suffers"] == f"{waits}."
+    assert f"{BAD} is slow" in page
+    assert f"{BAD} lags behind" in page
+    assert f"move of {BAD}-" in page
+    notices = [each for each in read_notifications(conf, at(-1), at(120)) if "inc" in each.kind]
+    assert [each.kind for each in notices] == [INCIDENT_OPEN] * len(OF_BAD)
+    assert {each.details["symptom"] for each in notices} == set(OF_BAD)
+    state = health.read(conf, at(120))
+    assert {row["symptom"] for row in state.incidents} == set(OF_BAD)
+    assert next(iter(status.lines(state))).startswith("incident  1 ")
+    assert any(line.startswith(f"incident  {waits} (since ") for line in status.lines(state))
 
 
 def test_alerts_of_prometheus_have_the_codes_of_problems() -> None:

@@ -95,6 +95,38 @@ def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
     assert server.came[0][2]["kind"] == "quota_without_gain"
 
 
+def suffering(client_id: str, until_s: float, symptom: str = "slow", **others: Any) -> Any:
+    """A client that waits for its quota from the first second on, where tables end at an hour."""
+    given = {"principal": "User:bad", "client_id": client_id, "api": "PRODUCE", "rank": 1}
+    given |= {"since": at(0), "until": at(until_s), "known_until": NOW, "symptom": symptom}
+    given |= {"cause": "quota", "detail": "producer_byte_rate", "facts": []}
+    return row("client_diagnoses", 0, given | others)
+
+
+def replace_diagnoses(warehouse: Warehouse, rows: list[Any]) -> None:
+    make_table(warehouse, TABLES["client_diagnoses"], rows)
+
+
+def test_an_incident_is_sent_when_it_opens_and_ten_minutes_after_it_ended(
+    conf: Conf, server: Endpoint
+) -> None:
+    warehouse = Warehouse(conf.warehouse)
+    make_tables(warehouse, {})
+    days_ago = NOW - timedelta(hours=24)
+    replace_diagnoses(warehouse, [suffering("a", 3_600), suffering("b", 3_600)])
+    assert notifier.deliver(conf, NOW).sent == 1
+    replace_diagnoses(warehouse, [suffering("a", 3_100), suffering("b", 3_060)])
+    assert notifier.deliver(conf, at(3_690)).sent == 0
+    assert notifier.deliver(conf, at(3_710)).sent == 1
+    # Its start moves on with the day that is diagnosed.
+    replace_diagnoses(warehouse, [suffering("c", 3_600, since=days_ago)])
+    assert notifier.deliver(conf, NOW).sent == 0
+    waits = "2 clients wait for a quota (producer_byte_rate of the default): a and b"
+    assert [text.partition(" (")[0] for text in texts(server)] == [waits.partition(" (")[0]] * 2
+    assert [body["kind"] for _, _, body in server.came] == ["incident_open", "incident_ended"]
+    assert texts(server)[1] == f"{waits} (2026-11-21 12:00 to 12:51 UTC: it ended)"
+
+
 def planned(second: float, plan_id: str) -> dict[str, Any]:
     return row("plans", second, {"plan_id": plan_id, "number": 0, "planned_by": "ops@host"})
 
@@ -175,11 +207,9 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
     assert len(keys) == 1
 
 
-@pytest.mark.parametrize("source", notifications.SOURCES, ids=lambda source: source.table)
-def test_what_is_read_of_a_table_is_there(source: notifications.Source) -> None:
-    table = TABLES.get(source.table)
-    columns = table.column_names if table else []
-    assert table is None or {"cluster_id", *source.key, *source.columns} <= set(columns)
+def test_what_is_read_of_tables_is_there(conf: Conf) -> None:
+    make_tables(Warehouse(conf.warehouse), {})
+    assert notifications.read_notifications(conf, at(0), NOW) == []
 
 
 def made(count: int) -> list[Notification]:

@@ -18,7 +18,7 @@
 --   api: API on which a client waits or fails; null: the subject is no client
 --   since: start of the symptom; null: it is not known
 --   until: end of the last minute with it, or when it was last known
---   is_ongoing: it was there when the cluster's tables end
+--   is_ongoing: it was there when the cluster's tables end; false for a lag that shrinks
 --   requests: of a client in this time
 --   waited_ms: mean wait of a request, in ms, as in client_diagnoses
 --   usual_ms: what is usual for the client, in ms, as in client_diagnoses
@@ -70,7 +70,7 @@ SELECT
     NULL AS api,
     NULL AS since,
     known_at AS until,
-    TRUE AS is_ongoing,
+    trend IS DISTINCT FROM 'shrinking' AS is_ongoing,
     NULL AS requests,
     NULL AS waited_ms,
     NULL AS usual_ms,

@@ -8,7 +8,8 @@
 --   each subject. What clients name is no proof of who is guilty.
 -- columns:
 --   from diagnoses: cluster_id, symptom, cause
---   origin: which quota and user, broker, client or error; of a cause that is not known the subject
+--   origin: which quota and user, broker, client or error; of a cause that is not known the subject;
+--     null: the cause has none
 --   since: start of the first symptom; null: it is not known
 --   until: end of the last symptom
 --   state: open (a symptom is there when the cluster's tables end) or ended
@@ -40,10 +41,11 @@ WITH firsts AS (
                 )
             WHEN cause IN ('not_explained', 'unknown')
                 THEN coalesce(client_id, principal, group_id, topic)
-            ELSE coalesce(detail, '')
+            ELSE detail
         END AS origin
     FROM diagnoses
-    WHERE rank = 1
+    -- A lag that shrinks has no start and goes away by itself.
+    WHERE rank = 1 AND (since IS NOT NULL OR is_ongoing)
 ),
 begun AS (
     SELECT
