@@ -29,7 +29,10 @@ def wait_while_throttled(
 
     A request that would wait for more than MAX_WAIT_S in all fails as before.
     """
-    manager = client._manager
+    manager = getattr(client, "_manager", None)
+    # Another release of kafka-python may have other private names. Requests then do not wait.
+    if not all(hasattr(manager, name) for name in ("send", "_conns", "_net")):
+        return
     send_at_once = manager.send
 
     async def send(

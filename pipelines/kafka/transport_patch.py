@@ -8,16 +8,21 @@ like a cluster that does not answer.
 from collections.abc import Callable
 from functools import wraps
 
-from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+from kafka.net import transport as transports
 
 Received = tuple[bytes, Exception | None]
+_CLASSES, _RECEIVE = ("KafkaTCPTransport", "KafkaSSLTransport"), "_sock_recv"
 
 
 def patch() -> None:
-    """Let connections return the bytes they received before they report the end."""
-    for transport in (KafkaTCPTransport, KafkaSSLTransport):
-        if not hasattr(transport._sock_recv, "__wrapped__"):
-            transport._sock_recv = _data_first(transport._sock_recv)
+    """Let connections return the bytes they received before they report the end.
+
+    A release of kafka-python without these private names is left as it is: logins work there too.
+    """
+    for transport in filter(None, (getattr(transports, name, None) for name in _CLASSES)):
+        receive = getattr(transport, _RECEIVE, None)
+        if receive is not None and not hasattr(receive, "__wrapped__"):
+            setattr(transport, _RECEIVE, _data_first(receive))
 
 
 def _data_first(receive: Callable[[object], Received]) -> Callable[[object], Received]:
