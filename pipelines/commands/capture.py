@@ -128,7 +128,7 @@ def _capture(
     topic, partitions = _topic(settings)
     arrivals = _line_counts(settings, opened.tables, request, apis)
     switches: list[Switch] = []
-    with interrupts.noted() as is_over, tail.follow(settings.kafka.properties, partitions) as poll:
+    with interrupts.noted() as is_over, tail.follow(settings.kafka.login, partitions) as poll:
         try:
             outcomes = request_logger.switched_on(
                 opened,
@@ -196,7 +196,7 @@ def _topic(settings: "Conf") -> tuple[str, dict[str, int]]:
         raise ConfigError(
             "ingest.request_log_topic is null: set it to the topic that lines are sent to"
         )
-    topics = admin.describe(settings.kafka.properties, [topic], settings.kafka.cluster_id).topics
+    topics = admin.describe(settings.kafka.login, [topic], settings.kafka.cluster_id).topics
     if topic not in topics:
         raise KafkaError(f"topic {topic} does not exist (or hidden by ACL): create it first")
     return topic, {topic: topics[topic].partitions}

@@ -88,7 +88,7 @@ def _seconds(option: str, text: str, bounds: range, reason: str) -> int:
 
 
 def _follow(settings: "Conf", prepared: "PreparedSubscription", for_s: int, layout: Layout) -> None:
-    properties, made = settings.kafka.properties, prepared.lease
+    properties, made = settings.kafka.login, prepared.lease
     cluster_id = prepared.cluster.cluster_id
     pushes = CapturedPushes(
         cluster_id=cluster_id,

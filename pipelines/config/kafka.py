@@ -3,18 +3,22 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from quotaflow.pipelines.config import kafka_names, logins, stores
-from quotaflow.pipelines.config.base import Principal, Section
+from quotaflow.pipelines.config.base import Principal, Section, matches
 from quotaflow.pipelines.config.secrets import REFERENCES, literal_secret_problem, principal
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = tuple(logins.MECHANISMS)
 _WITH_SASL = ("SASL_PLAINTEXT", "SASL_SSL")
 _MOST_PORT = 65_535
+SERVICE_CREDENTIAL = "databricks.serviceCredential"
+"""The option of Databricks' Kafka source for a service credential of Unity Catalog."""
+_CREDENTIAL = "write the name of a service credential: letters, digits, . _ @ and -"
+_LOGIN_NAMES = ("sasl.", "security.protocol", "ssl.keystore.")
 
 
 def problems(properties: Mapping[str, str]) -> Iterator[str]:
@@ -22,6 +26,8 @@ def problems(properties: Mapping[str, str]) -> Iterator[str]:
     for name in properties:
         if right := kafka_names.near(name):
             yield f"Kafka has no property {name} (did you mean {right}?)"
+        elif problem := kafka_names.unread(name):
+            yield problem
     servers = properties.get("bootstrap.servers")
     if servers is not None and (problem := servers_problem(servers)):
         yield f"bootstrap.servers: {problem}"
@@ -84,6 +90,11 @@ class KafkaSection(Section):
     of AWS then get `shadedmskiam.`.
     """
 
+    service_credential: Annotated[str, matches(r"[\w.@-]{1,255}", _CREDENTIAL)] | None = None
+    """Name of a service credential of Unity Catalog, which logs in to MSK and Event Hubs on
+    Databricks. Then `properties` has no login. null: the login is in `properties`.
+    """
+
     @field_validator("properties", mode="before")
     @classmethod
     def _as_text(cls, value: Any) -> Any:
@@ -105,9 +116,18 @@ class KafkaSection(Section):
     def _no_wrong_values(self) -> "KafkaSection":
         literal = [p for item in self.properties.items() if (p := literal_secret_problem(*item))]
         wrong = [*literal, *problems(self.properties)]
+        if self.service_credential:
+            named = [key for key in self.properties if key.startswith(_LOGIN_NAMES)]
+            wrong += [f"service_credential brings the login: leave {key} out" for key in named]
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
+
+    @property
+    def login(self) -> dict[str, str]:
+        """`properties` for commands that log in, with the name of the service credential."""
+        name = self.service_credential
+        return self.properties | ({SERVICE_CREDENTIAL: name} if name else {})
 
     @property
     def own_principal(self) -> str | None:

@@ -44,7 +44,7 @@ def discover(conf: Conf) -> Discovery:
     ingest = conf.ingest
     names = [ingest.request_log_topic, ingest.receiver_topic, ingest.otlp_topic]
     names.append(conf.feedback.lease_topic)
-    properties = conf.kafka.properties
+    properties = conf.kafka.login
     cluster = admin.describe(properties, [n for n in names if n], conf.kafka.cluster_id)
     with admin.client(properties) as client:
         state = ClusterState(sender(client))

@@ -39,5 +39,5 @@ class Probe:
 def open_probe(conf: Conf) -> Iterator[Probe]:
     """A client for the cluster of conf."""
     bounds = {"request_timeout_ms": _WAIT_MS, "client_id": "quotaflow-doctor"}
-    with admin.client(conf.kafka.properties, **bounds) as client:
+    with admin.client(conf.kafka.login, **bounds) as client:
         yield Probe(conf, client, ClusterState(sender(client), attempts=1))

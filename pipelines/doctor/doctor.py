@@ -31,7 +31,7 @@ def _cluster(conf: Conf) -> Iterator[Finding]:
 
     servers = conf.kafka.properties.get("bootstrap.servers", "no bootstrap.servers")
     try:
-        cluster = admin.describe(conf.kafka.properties, topics.configured_topics(conf))
+        cluster = admin.describe(conf.kafka.login, topics.configured_topics(conf))
     except QuotaflowError as error:
         yield from_error("cluster", error)
         return

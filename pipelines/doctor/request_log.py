@@ -46,7 +46,7 @@ def newest(probe: Probe, cluster: Cluster) -> Newest:
         return None
     partitions = {topic.name: topic.partitions}
     try:
-        return tail.newest(probe.conf.kafka.properties, partitions, _MAX_RECORDS, _WITHIN_S)
+        return tail.newest(probe.conf.kafka.login, partitions, _MAX_RECORDS, _WITHIN_S)
     except QuotaflowError as error:
         return error
 

@@ -59,7 +59,7 @@ def findings(probe: Probe, cluster: Cluster) -> Iterator[Finding]:
             continue
         partitions = {topic.name: topic.partitions}
         try:
-            records = tail.newest(probe.conf.kafka.properties, partitions, _MAX_RECORDS, _WITHIN_S)
+            records = tail.newest(probe.conf.kafka.login, partitions, _MAX_RECORDS, _WITHIN_S)
         except QuotaflowError as error:
             yield from_error(route.subject, error)
             continue

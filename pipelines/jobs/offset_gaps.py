@@ -118,7 +118,7 @@ def accept(
     rows is not read again, so its other records are lost too.
     """
     checkpoint, position = environment.warehouse.checkpoint(gaps.job), gaps.position
-    begins = {p: _begin(p, gaps, environment.conf.kafka.properties) for p in gaps.log}
+    begins = {p: _begin(p, gaps, environment.conf.kafka.login) for p in gaps.log}
     counts = [Count("lost", sum(gap.lost for gap in gaps.gaps), None, "deleted_before_read")]
     if position.cut_off_ends and _is_written(environment, gaps.job, fills):
         ends = {p: max(begins[p], end) for p, end in position.cut_off_ends.items() if p in begins}

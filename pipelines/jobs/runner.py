@@ -119,7 +119,7 @@ def _check_topics(
     if not reads:
         return None
     topics = sorted(set(reads.values()))
-    cluster = admin.describe(conf.kafka.properties, topics, conf.kafka.cluster_id)
+    cluster = admin.describe(conf.kafka.login, topics, conf.kafka.cluster_id)
     for job, topic in reads.items():
         if topic not in cluster.topics:
             key = JOBS[job].topic
@@ -133,7 +133,7 @@ def _check_topics(
 
 
 def _gaps(conf: Conf, jobs: list[Job], warehouse: Warehouse) -> list[JobOffsetGaps]:
-    return offset_gaps.find_all(conf.kafka.properties, warehouse, _topics(conf, jobs))
+    return offset_gaps.find_all(conf.kafka.login, warehouse, _topics(conf, jobs))
 
 
 def _topics(conf: Conf, jobs: list[Job]) -> dict[str, str]:
@@ -146,7 +146,7 @@ def _spark_section(
     """Conf of the session: a run that ends is over before much that a JVM compiles pays."""
     if not is_once:
         return conf.spark
-    records = offset_gaps.unread(conf.kafka.properties, warehouse, _topics(conf, jobs))
+    records = offset_gaps.unread(conf.kafka.login, warehouse, _topics(conf, jobs))
     return conf.spark if records > _FEW_RECORDS else session.one_compiler(conf.spark)
 
 

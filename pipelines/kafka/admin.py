@@ -15,7 +15,13 @@ from kafka.admin import OffsetSpec
 
 from quotaflow.pipelines.config import kafka, secrets
 from quotaflow.pipelines.errors import ConfigError, KafkaError
-from quotaflow.pipelines.kafka import sasl, throttled_login, tls, transport_patch
+from quotaflow.pipelines.kafka import (
+    sasl,
+    service_credential,
+    throttled_login,
+    tls,
+    transport_patch,
+)
 
 _TRIES = 3
 _TIMEOUT_MS = 5_000
@@ -104,12 +110,14 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
 
     Raises ConfigError for properties that kafka-python has no counterpart for.
     """
-    resolved = secrets.resolve(properties)
+    rest = {key: text for key, text in properties.items() if key != kafka.SERVICE_CREDENTIAL}
+    credential = properties.get(kafka.SERVICE_CREDENTIAL)
+    resolved = secrets.resolve(rest) | ({"security.protocol": "SASL_SSL"} if credential else {})
     if "bootstrap.servers" not in resolved:
         raise ConfigError(
             "kafka.properties.bootstrap.servers is not set: write host:port,host:port"
         )
-    for problem in kafka.problems(resolved):
+    for problem in kafka.problems(rest if credential else resolved):
         raise ConfigError(f"kafka.properties: {problem}")
     protocol = resolved.get("security.protocol", "PLAINTEXT").upper()
     taken: dict[str, Any] = {
@@ -121,7 +129,9 @@ def options(properties: Mapping[str, str]) -> dict[str, Any]:
         "bootstrap_timeout_ms": _TIMEOUT_MS,
         "request_timeout_ms": 6 * _TIMEOUT_MS,
     }
-    if protocol.startswith("SASL"):
+    if credential:
+        taken |= service_credential.options(credential, taken["bootstrap_servers"])
+    elif protocol.startswith("SASL"):
         taken |= sasl.options(resolved)
     if protocol.endswith("SSL"):
         taken["ssl_context"] = tls.context(resolved)

@@ -29,7 +29,7 @@ def wait_while_throttled(
 
     A request that would wait for more than MAX_WAIT_S in all fails as before.
     """
-    manager = getattr(client, "_manager", None)
+    manager: Any = getattr(client, "_manager", None)
     # Another release of kafka-python may have other private names. Requests then do not wait.
     if not all(hasattr(manager, name) for name in ("send", "_conns", "_net")):
         return

@@ -81,7 +81,7 @@ def _read(conf: Conf, name: str, topic: str, checkpoint: Path) -> tuple[str, dic
             f"{name} has read nothing of {topic} yet, and will read all of it: "
             f"quotaflow run {name} --once"
         )
-    cluster = admin.describe(conf.kafka.properties, [topic], conf.kafka.cluster_id)
+    cluster = admin.describe(conf.kafka.login, [topic], conf.kafka.cluster_id)
     if topic not in cluster.topics:
         raise KafkaError(f"topic {topic} does not exist on {cluster.cluster_id}")
     current = identity.TopicIdentity(cluster.cluster_id, topic, cluster.topics[topic].topic_id)

@@ -50,7 +50,7 @@ def take(
     """
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
-        properties = conf.kafka.properties
+        properties = conf.kafka.login
         cluster = admin.describe(properties, [], conf.kafka.cluster_id)
         # In a folder only a table of an older release opens it.
         open_session = session.opener(session.short_lived(conf.spark), report)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import KafkaSection, ResultsSection, logins, secrets
+from quotaflow.pipelines.config.kafka import SERVICE_CREDENTIAL
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import store_frames
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
@@ -136,4 +137,6 @@ def kafka_options(kafka: KafkaSection) -> dict[str, str]:
     # Otherwise our own consumers push telemetry into the topic they read.
     properties = {"enable.metrics.push": "false"} | secrets.resolve(kafka.properties)
     properties = logins.shaded(properties, kafka.login_module_prefix)
-    return {f"kafka.{key}": value for key, value in properties.items()}
+    options = {f"kafka.{key}": value for key, value in properties.items()}
+    name = kafka.service_credential
+    return options | ({SERVICE_CREDENTIAL: name} if name else {})

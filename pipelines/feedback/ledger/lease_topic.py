@@ -49,7 +49,7 @@ def missing(command: str) -> FeedbackError:
 @contextmanager
 def opened(kafka: KafkaSection, name: str) -> Iterator[LeaseTopic]:
     """The topic of this name, or a MissingTopic. Raises KafkaError if it cannot be read."""
-    with compacted_topic.opened(kafka.properties, name) as topic:
+    with compacted_topic.opened(kafka.login, name) as topic:
         yield topic or MissingTopic(create_command(name, Connection.from_conf(kafka)))
 
 

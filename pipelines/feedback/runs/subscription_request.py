@@ -112,7 +112,7 @@ def prepare(
         configs = made.configs
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    resources = client_metrics.read(kafka.properties)
+    resources = client_metrics.read(kafka.login)
     harm = Preflight(resources, instances.clients).harm_of({**resources, made.name: configs})
     if harm is not None:
         raise HarmError(f"nothing was written: client-metrics {made.name} {harm}")
@@ -169,7 +169,7 @@ def as_object(prepared: PreparedSubscription) -> dict[str, Any]:
 
 def _cluster(kafka: KafkaSection, ingest: IngestSection) -> admin.Cluster:
     topics = [topic for topic in (ingest.receiver_topic, ingest.request_log_topic) if topic]
-    cluster = admin.describe(kafka.properties, topics, kafka.cluster_id)
+    cluster = admin.describe(kafka.login, topics, kafka.cluster_id)
     if not cluster.topics:
         raise KafkaError(
             "no topic to follow: the cluster has neither ingest.receiver_topic nor "

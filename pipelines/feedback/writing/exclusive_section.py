@@ -136,7 +136,7 @@ class LeaseSection:
 @contextmanager
 def open_cluster(conf: WriteConf) -> Iterator[tuple[str, LiveConfigs]]:
     """The id and the dynamic configs of conf's cluster. Raises KafkaError if the id is another."""
-    properties = conf.kafka.properties
+    properties = conf.kafka.login
     cluster_id = admin.describe(properties, [], conf.kafka.cluster_id).cluster_id
     with admin.client(properties) as client:
         yield cluster_id, LiveConfigs(ClusterState(conf.guarded(sender(client))))

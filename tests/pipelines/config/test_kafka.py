@@ -1,11 +1,14 @@
 """Kafka's client properties: which values are refused at load, with the nearest right one."""
 
+import re
+
 import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import kafka_names
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.kafka import admin
+from quotaflow.pipelines.streaming import sources
 
 from ...cases import cases
 
@@ -171,8 +174,32 @@ def test_a_typo_in_a_name_has_the_right_one(name: str, right: str) -> None:
         config.KafkaSection(properties={name: "x"})
 
 
-@pytest.mark.parametrize(
-    "name", ["my.plugin.url", "aws.region", "client.dns.lookup", "sasl.oauthbearer.method"]
+@pytest.mark.parametrize("name", ["client.dns.lookup", "sasl.oauthbearer.method", "client.own.x"])
+def test_a_name_of_a_client_is_taken(name: str) -> None:
+    assert kafka_names.near(name) is kafka_names.unread(name) is None
+
+
+@cases(
+    ("name", "hint"),
+    ("of Databricks", "databricks.serviceCredential", "(did you mean kafka.service_credential?)"),
+    ("Spark's own prefix", "kafka.ssl.protocol", "(did you mean ssl.protocol?)"),
+    ("a typo in the first word", "sals.my.option", "(did you mean sasl.my.option?)"),
+    ("a plug-in", "aws.region", "no client of Kafka reads aws.region"),
 )
-def test_a_name_of_a_plugin_is_taken(name: str) -> None:
-    assert kafka_names.near(name) is None
+def test_a_prefix_that_nothing_reads_is_refused(name: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(hint)):
+        config.KafkaSection(properties={name: "x"})
+
+
+def test_a_service_credential_is_the_whole_login() -> None:
+    section = {"service_credential": "msk", "properties": {"bootstrap.servers": "b:9098"}}
+    kafka = config.KafkaSection.model_validate(section)
+    options = sources.kafka_options(kafka)
+    assert options["databricks.serviceCredential"] == "msk"
+    assert {key for key in options if "serviceCredential" not in key} == {
+        "kafka.bootstrap.servers",
+        "kafka.enable.metrics.push",
+    }
+    section["properties"] = {"sasl.mechanism": "PLAIN", "sasl.username": "u"}
+    with pytest.raises(ValueError, match=r"brings the login: leave sasl\.mechanism out"):
+        config.KafkaSection.model_validate(section)
