@@ -37,11 +37,7 @@ OF_CLUSTER = Question(
     "principal, client_id, group_id, topic, api, symptom, since",
 )
 """The causes of each symptom in a cluster, the first cause of each first."""
-WAITS = """
-SELECT
-    api,
-    sum(timed_requests) AS requests,
-    sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
+MEANS = """
     sum(throttle_time_ms) / sum(timed_requests) AS throttle_ms,
     sum(request_queue_time_ms) / sum(timed_requests) AS request_queue_ms,
     sum(local_time_ms) / sum(timed_requests) AS local_ms,
@@ -50,8 +46,16 @@ SELECT
     sum(response_queue_time_ms) / sum(timed_requests) AS response_queue_ms,
     sum(send_time_ms) / sum(timed_requests) AS send_ms
 FROM request_times
-WHERE {of_cluster} AND {is_client} AND {within:event_time} AND timed_requests > 0
-    AND api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH')
+WHERE {of_cluster} AND timed_requests > 0 AND api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH')
+"""
+"""The budget of a mean request, as columns of PARTS."""
+WAITS = f"""
+SELECT
+    api,
+    sum(timed_requests) AS requests,
+    sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
+    {MEANS.strip()}
+    AND {{is_client}} AND {{within:event_time}}
 GROUP BY api
 ORDER BY sum(waited_time_ms) DESC, api
 """
@@ -221,6 +225,12 @@ def change(row: Row) -> str:
     names = ("changed", "changed_by", "changed_at")
     config, principal, time = (texts.listed(cells[name], _CHANGE_CHARS) for name in names)
     return f"{config} was altered by {principal} at {time}"
+
+
+def altered(row: Row) -> str:
+    """Which config was altered, by whom and when: a row of pages.CHANGES."""
+    entity = f"{row['entity_type']} {row['entity_name'] or 'default'}: {row['config_key']}"
+    return f"{entity} was altered by {row['changed_by']} at {row['event_time']:%H:%M:%S} UTC"
 
 
 def step(scope: Scope, row: Row) -> str | None:

@@ -1,5 +1,6 @@
 """Questions of the page of a name: charts over time, and lists; `{is}` selects its rows."""
 
+from quotaflow.pipelines.areas.diagnoses import MEANS
 from quotaflow.pipelines.areas.groups import MEMBERS, POSITIONS
 from quotaflow.pipelines.areas.replication import (
     BROKER_SLOW,
@@ -52,6 +53,30 @@ LATENCY = _lines(
     "max(latency_max_ms)",
     more="latency_max_ms IS NOT NULL",
 )
+BUDGET = f"""
+SELECT
+    unix_micros(event_time) // 1000000 // {{step}} * {{step}} AS second,
+    {MEANS.strip()}
+    AND event_time >= {{since}} AND {{is}}
+GROUP BY 1
+ORDER BY second
+"""
+"""On what requests of a name waited, by time."""
+_OF_ROWS = "FROM request_times WHERE {of_cluster} AND event_time >= {since} AND {is}"
+CHANGES = f"""
+SELECT event_time, entity_type, entity_name, config_key, principal AS changed_by
+FROM config_alterations
+WHERE {{of_cluster}} AND event_time >= {{since}} AND error_code = 0 AND (
+    (entity_type = 'user' AND (entity_name = '' OR entity_name IN (
+        SELECT substring(principal, instr(principal, ':') + 1) {_OF_ROWS})))
+    OR (entity_type = 'client-id' AND (
+        entity_name = '' OR entity_name IN (SELECT client_id {_OF_ROWS})))
+    OR (entity_type = 'broker' AND (entity_name = '' OR entity_name IN (
+        SELECT CAST(broker_id AS STRING) {_OF_ROWS}))))
+ORDER BY event_time, entity_type, entity_name, config_key
+LIMIT {{limit}}
+"""
+"""Configs that were altered and concern a client, its quotas or its brokers."""
 REPLICATION = _lines("replication_rates", "event_time", "side", "sum(bytes) / 1e6 / {step}")
 COMMITS = _lines("group_commits", "event_time", "coalesce(topic, topic_id)", "sum(commits)")
 LEFT = _lines(

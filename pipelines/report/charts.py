@@ -99,6 +99,42 @@ def lines(
     return svg.drawing(_LINES_PX + 46, parts) + unit + svg.legend(list(shown), "line")
 
 
+def columns(
+    series: Mapping[str, Sequence[Point]],
+    step_s: int,
+    show: Callable[[float | None], str],
+    events: Sequence[tuple[float, str]] = (),
+) -> str:
+    """A column for each step of time, stacked from the parts in `series`; events have marks.
+
+    `show` formats a value; events are seconds and words.
+    """
+    parts_at: dict[int, dict[str, float]] = {}
+    for name, points in series.items():
+        for second, value in points:
+            parts_at.setdefault(second, {})[name] = _finite(value)
+    if not parts_at:
+        return _NO_POINTS
+    first, last = min(parts_at), max(parts_at) + step_s
+    plot = _Plot(first, last, _top([sum(each.values()) for each in parts_at.values()]))
+    width, colours = plot.x(first + step_s) * 0.9, {name: n for n, name in enumerate(series)}
+    drawn = [plot.rule(value) for value in _ticks(plot.top)]
+    for second, values in sorted(parts_at.items()):
+        below = 0.0
+        for name, value in values.items():
+            top, bottom = plot.y(below + value), plot.y(below)
+            hint = f"{listed(name)}: {show(value)} at {datetime.fromtimestamp(second, UTC):%H:%M}"
+            css = f"fill-{colours[name] % svg.NUM_COLOURS}"
+            drawn.append(svg.rectangle((plot.x(second), top, width), bottom - top, css, hint))
+            below += value
+    shown = [(at, words) for at, words in events if first <= at <= last]
+    drawn += [svg.text(0, plot.y(each) - 4, show(each), "tick") for each in _ticks(plot.top)]
+    drawn += [svg.mark(1 + 0.98 * plot.x(int(at)), 10, 0, words) for at, words in shown]
+    drawn += svg.times(first, last, _LINES_PX + 40)
+    marks = svg.legend(["a config changed"], "mark") if shown else ""
+    return svg.drawing(_LINES_PX + 46, drawn) + svg.legend(list(series), "bar") + marks
+
+
 def _top(values: Sequence[float]) -> float:
     """The least of 1, 2 and 5 times a power of ten that is not less than any value."""
     most = max(values)

@@ -4,12 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from quotaflow.pipelines.areas import pages
+from quotaflow.pipelines.areas import diagnoses, pages
 from quotaflow.pipelines.areas.costs import costs_of_name
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import Row, any_of
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.report.charts import MAX_BARS, MAX_SERIES, bars, by_name, lines
+from quotaflow.pipelines.report.charts import (
+    MAX_BARS,
+    MAX_SERIES,
+    Point,
+    bars,
+    by_name,
+    columns,
+    lines,
+)
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.section import (
     NUMBER,
@@ -67,6 +75,31 @@ class LineChart:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetChart:
+    """On what requests of a name waited, over time, with marks for configs that changed."""
+
+    caption: str
+
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Figure | None:
+        """The chart; None without rows. Raises as Scope.rows."""
+        step_s = scope.step_s("request_times", _MIN_STEP_S)
+        rows = scope.rows(pages.BUDGET, step=str(step_s), **parts)
+        if not rows:
+            return None
+        series: dict[str, list[Point]] = {}
+        for row in rows:
+            for part, ms in diagnoses.parts(row):
+                series.setdefault(diagnoses.PARTS[part], []).append((row["second"], ms))
+        series = {name: each for name, each in series.items() if any(ms for _, ms in each)}
+        events = [
+            (row["event_time"].timestamp(), diagnoses.altered(row))
+            for row in scope.rows(pages.CHANGES, **parts)
+        ]
+        caption = f"{self.caption}, in steps of {texts.duration(step_s * 1e3)}"
+        return Figure(columns(series, step_s, texts.duration, events), caption)
+
+
+@dataclass(frozen=True, slots=True)
 class BarChart:
     """A chart of bars; `sql` gives name and value, the largest first."""
 
@@ -121,6 +154,7 @@ _TRAFFIC = LineChart(
     "traffic",
     pages.TRAFFIC,
 )
+_BUDGET = BudgetChart("For what its requests waited, as a mean of a request")
 _FULLNESS = LineChart(
     "How full the quotas were, in % of the limit: the highest of all brokers",
     "% of the limit",
@@ -248,10 +282,10 @@ _STEPS = Listing(
 )
 
 _COSTS = CostList("What it costs at the prices of conf")
-Drawing = LineChart | BarChart | Listing | CostList
+Drawing = LineChart | BudgetChart | BarChart | Listing | CostList
 DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
-    PRINCIPAL: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
-    CLIENT: (_TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
+    PRINCIPAL: (_BUDGET, _TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
+    CLIENT: (_BUDGET, _TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
     GROUP: (_LAG, _COMMITS, _LAGS, _MEMBERS),
     TOPIC: (_TRAFFIC, _CLIENTS_BY_BYTES, _COSTS, _LAGS, _MOVES),
     BROKER: (

@@ -10,6 +10,7 @@ from quotaflow.pipelines.report.charts import (
     TimelineEvent,
     bars,
     by_name,
+    columns,
     heat_map,
     lines,
     timeline,
@@ -30,6 +31,21 @@ def tints(figure: str) -> dict[str, str]:
     """How bright each cell of a heat map is, by the text at the pointer."""
     cells = re.findall(r'fill-opacity="([^"]*)"><title>([^<]*)</title>', figure)
     return {hint: tint for tint, hint in cells}
+
+
+def test_columns_stack_their_parts_and_mark_events() -> None:
+    series = {"quota": [(0, 30.0), (60, None)], "broker": [(0, 10.0), (60, 20.0)]}
+    figure = columns(series, 60, str, [(30.0, "a quota was altered"), (999.0, "later")])
+    tops = re.findall(r'y="([^"]*)" width="45.00%" height="([^"]*)" class="([^"]*)"', figure)
+    assert [each for each in tops if each[1] != "0"] == [
+        ("100", "120", "fill-0"),
+        ("60", "40", "fill-1"),
+        ("140", "80", "fill-1"),
+    ]
+    assert figure.count("a quota was altered") == 1
+    assert "later" not in figure
+    assert "a config changed" not in columns(series, 60, str)
+    assert "<rect" not in columns({}, 60, str)
 
 
 def test_bytes_between_racks_are_brighter_the_more_there_are() -> None:

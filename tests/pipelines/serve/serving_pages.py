@@ -14,7 +14,7 @@ from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...rows import Row, at
+from ...rows import Row, at, limited, times
 from ..report.pages import HOSTILE, NAMES, NOW, progress
 
 _SEEN = {"cluster_id": "c1", "event_time": at(0), "is_removed": False}
@@ -62,6 +62,11 @@ CONTENT: dict[str, list[Row]] = {
     "pipeline_progress": [progress(125, "in")],
     "quota_usage": [_used(place, name) for place, name in enumerate(NAMES)],
     "traffic": [_moved(n, name) for n, name in enumerate((*NAMES, HOSTILE))],
+    "request_times": [
+        times(60 * n, "PRODUCE", each={"local": 9.0}, principal=HOSTILE, client_id=HOSTILE)
+        for n in range(2)
+    ],
+    "config_alterations": [limited(30, "producer_byte_rate", "9", entity_name="")],
     "topics": [_TOPIC],
     "brokers": [_BROKER],
     "groups": [_GROUP],
