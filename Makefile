@@ -40,7 +40,7 @@ EXTRAS := local connect demo report metrics quality keystores
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback udfs views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \
-  release check-release docs coverage clean archives broker-archive translations
+  release check-release pins docs coverage clean archives broker-archive translations
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -177,6 +177,11 @@ release: docs $(CYCLONEDX) ## wheel, sdist, jar for brokers, site, bill of mater
 PYTHONS ?= $(PYTHON)
 check-release: $(READY) ## installs the wheel of dist/ by sums alone, and uses it
 	$(BIN)/python .ci/release/check_wheel.py dist/quotaflow-*-py3-none-any.whl $(PYTHONS)
+
+pins: $(READY) ## installs the wheel into what Databricks platforms have (conf/platforms), and uses it
+	rm -rf build/pins && $(BIN)/python -m build --wheel --outdir build/pins . >/dev/null
+	UV_SYSTEM_CERTS=1 $(if $(INDEX),UV_DEFAULT_INDEX=$(INDEX)) $(BIN)/python .ci/release/pins.py \
+	  build/pins/quotaflow-*.whl conf/platforms/*.txt
 
 clean: ## remove the environment and what tools left
 	rm -rf $(VENV) build src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,7 +23,7 @@ from .bundle import DEV, PROD, ROOT, TARGETS, lost
 
 JOBS_TEXT = (ROOT / "jobs.yaml").read_text(encoding="utf-8")
 # The other compute, as the file's own comment says to choose it.
-ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task)\b", r"<<: *cluster_\1", JOBS_TEXT)
+ON_CLUSTERS = re.sub(r"<<: \*serverless_(job|task|quality_task)\b", r"<<: *cluster_\1", JOBS_TEXT)
 BUNDLE = bundle.load()
 FILES = [ROOT / name for name in ("databricks.yml", *BUNDLE["include"])]
 
@@ -281,17 +281,20 @@ def test_every_parameter_of_a_run_is_declared(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
-def test_tasks_have_what_checks_need_as_the_wheel_asks_for_it(text: str) -> None:
+def test_checks_alone_have_what_they_need_as_the_wheel_asks_for_it(text: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (required,) = project["optional-dependencies"]["quality"]
-    for job in jobs_of(text).values():
-        given = [environment["spec"]["dependencies"] for environment in job.get("environments", [])]
-        given += [
-            [library["pypi"]["package"] for library in task["libraries"] if "pypi" in library]
-            for task in job["tasks"]
-            if "libraries" in task
-        ]
-        assert all(required in library for library in given)
+    for name, job in jobs_of(text).items():
+        installed = {
+            environment["environment_key"]: environment["spec"]["dependencies"]
+            for environment in job.get("environments", [])
+        }
+        for task in job["tasks"]:
+            libraries = task.get("libraries", ())
+            given = installed.get(task.get("environment_key"), []) + [
+                library["pypi"]["package"] for library in libraries if "pypi" in library
+            ]
+            assert (required in given) == (name == "quotaflow_quality")
 
 
 def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:
