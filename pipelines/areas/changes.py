@@ -1,4 +1,4 @@
-"""What changed lately: configs and quotas of a name, its topics, and all brokers."""
+"""What changed lately: configs and quotas of a name, its topics, and its brokers."""
 
 from collections.abc import Iterator
 
@@ -17,13 +17,15 @@ _ALTERED = (
     "SELECT max(event_time) AS event_time, principal, client_id, entity_type, "
     "string_agg(DISTINCT entity_name, ', ' ORDER BY entity_name) AS entity_name, "
     "entity_client_id, config_key, operation, config_value, changes.error_code, "
-    "names.error_name FROM (SELECT *, CASE WHEN entity_type = 'broker' THEN '' ELSE entity_name "
-    "END AS entity "
-    "FROM config_alterations WHERE {of_cluster} AND event_time >= {day} AND event_time < {until} "
+    "names.error_name FROM (SELECT * FROM (SELECT *, CASE WHEN entity_type = 'broker' THEN '' "
+    "ELSE entity_name END AS entity, TRY_CAST(entity_name AS INT) AS broker_id "
+    "FROM config_alterations) AS every_row "
+    "WHERE {of_cluster} AND event_time >= {day} AND event_time < {until} "
     "AND ((entity_type = 'user' AND ({is_entity_user} OR entity_name = '')) "
     "OR (entity_type = 'client-id' AND ({is_entity_client} OR entity_name = '')) "
     "OR (entity_type = 'ip' AND {is_entity_ip}) "
-    "OR (entity_type = 'topic' AND {is_entity_topic}) OR entity_type = 'broker')) AS changes "
+    "OR (entity_type = 'topic' AND {is_entity_topic}) "
+    "OR (entity_type = 'broker' AND (entity_name = '' OR {is_own_broker})))) AS changes "
     "LEFT JOIN error_names AS names ON changes.error_code = names.error_code "
     "GROUP BY entity, principal, client_id, entity_type, entity_client_id, config_key, operation, "
     "config_value, changes.error_code, names.error_name "

@@ -138,13 +138,18 @@ def _near(rows: Sequence[Row]) -> str:
     return f"Near a quota that did not throttle them yet: {owners}."
 
 
+_LEAST_MS = 100
+"""Less throttle time than this in all delays nobody."""
 THROTTLED = RowProblem(
     code="client_throttled",
     severity=NOW,
     subjects="clients throttled",
     subject=("principal", "client_id"),
     table="throttled_clients",
-    question=Question(f"{THROTTLES.sql} WHERE {undiagnosed('quota')}", THROTTLES.order),
+    question=Question(
+        f"{THROTTLES.sql} WHERE throttle_time_ms >= {_LEAST_MS} AND {undiagnosed('quota')}",
+        THROTTLES.order,
+    ),
     summary=throttled_for,
 )
 NEAR = RowProblem(
@@ -199,9 +204,9 @@ def _limit(scope: Scope, row: Row) -> Finding:
 
 
 def _problem(row: Row) -> Problem | None:
-    if row["all_throttled_requests"]:
+    if row["all_throttled_requests"] and row["all_throttle_time_ms"] >= _LEAST_MS:
         return THROTTLED
-    return NEAR if _limits_it(row) else None
+    return NEAR if _is_near(row) else None
 
 
 def quota_entity(row: Row) -> QuotaEntity:
@@ -281,10 +286,12 @@ def _about(row: Row) -> str:
 
 def _limits_it(row: Row) -> bool:
     """Whether the bucket is near its quota, or this quota throttled."""
-    if row["quota"] is None:
-        return False
-    is_near = bool(row["quota_bucket_usage"] / row["quota"] >= NEAR_SHARE)
-    return is_near or bool(row["mostly_throttled_by"] == row["quota_type"])
+    is_its = row["quota"] is not None and row["mostly_throttled_by"] == row["quota_type"]
+    return _is_near(row) or bool(is_its)
+
+
+def _is_near(row: Row) -> bool:
+    return row["quota"] is not None and bool(row["quota_bucket_usage"] / row["quota"] >= NEAR_SHARE)
 
 
 def raise_command(scope: Scope, quota_type: str) -> str | None:

@@ -1,5 +1,6 @@
 """Replication: moves, throttles, replicas out of sync, and brokers whose clients wait."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines.areas.finding import (
@@ -45,14 +46,14 @@ _THROTTLES = (
     "AND is_biting GROUP BY topic, side, broker_id ORDER BY topic, side, broker_id LIMIT {limit}"
 )
 _SHRINKS = """
-SELECT cluster_id, topic, partition, event_time, in_sync, replicas, min_in_sync
+SELECT cluster_id, topic, partition, event_time, in_sync, replicas, min_in_sync, ended_at
 FROM (
     SELECT *, row_number() OVER (
         PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC) AS nth
     FROM min_isr_shrinks
     WHERE {of_cluster} AND {is_topic} AND {in_day:event_time}
 ) AS shrinks
-WHERE nth = 1
+WHERE nth = 1 AND ended_at IS NULL
 """
 EVERY_MOVE = Question(
     "SELECT * FROM reassignments WHERE {of_cluster}",
@@ -150,7 +151,10 @@ OUT_OF_SYNC = RowProblem(
     question=Question(
         "SELECT cluster_id, topic_id, topic, partition, "
         "CAST(count(*) AS BIGINT) AS out_of_sync, min(valid_from) AS valid_from "
-        "FROM current_replicas WHERE {of_cluster} AND {is_topic} AND NOT is_in_sync "
+        "FROM current_replicas LEFT JOIN (SELECT cluster_id, topic, partition, "
+        "replica_id AS broker_id, true AS is_added FROM ongoing_moves) AS moves "
+        "USING (cluster_id, topic, partition, broker_id) "
+        "WHERE {of_cluster} AND {is_topic} AND NOT is_in_sync AND is_added IS NULL "
         "GROUP BY cluster_id, topic_id, topic, partition",
         "topic, partition",
     ),
@@ -162,15 +166,26 @@ OUT_OF_SYNC = RowProblem(
         "`quotaflow show current_replicas` names them: check the brokers that fall behind."
     ),
 )
+_SHRUNK = Question(_SHRINKS, "event_time DESC, topic, partition")
+UNDER_MIN_ISR = RowProblem(
+    code="partition_under_min_isr",
+    severity=NOW,
+    subjects="partitions with fewer replicas in sync than they may have",
+    subject=("topic", "partition"),
+    table="min_isr_shrinks",
+    question=_SHRUNK.where("in_sync < min_in_sync"),
+    summary=lambda rows: f"PRODUCE with acks=all fails for {_partitions(rows)}.",
+    action=lambda _: "`quotaflow show replica_lag` has the followers that are behind.",
+)
 AT_MIN_ISR = RowProblem(
     code="partition_at_min_isr",
-    severity=NOW,
+    severity=SOON,
     subjects="partitions with as few replicas in sync as they may have",
     subject=("topic", "partition"),
     table="min_isr_shrinks",
-    question=Question(_SHRINKS, "event_time DESC, topic, partition"),
-    summary=lambda rows: f"Down to min.insync.replicas: {_partitions(rows)}.",
-    action=lambda _: "`quotaflow show replica_lag` has the followers that are behind.",
+    question=_SHRUNK.where("in_sync >= min_in_sync"),
+    summary=lambda rows: f"One more failure stops PRODUCE with acks=all to {_partitions(rows)}.",
+    action=UNDER_MIN_ISR.action,
 )
 BROKER_SLOW = RowProblem(
     code="broker_slow",
@@ -210,7 +225,7 @@ THROTTLE_WRONG = RowProblem(
     summary=_checked,
     action=_check_action,
 )
-PROBLEMS = (AT_MIN_ISR, BROKER_SLOW, MOVE_STUCK, THROTTLE_WRONG)
+PROBLEMS = (UNDER_MIN_ISR, AT_MIN_ISR, BROKER_SLOW, MOVE_STUCK, THROTTLE_WRONG)
 MOVE_STALLED = RowProblem(
     code="move_stalled",
     severity=SOON,
@@ -250,7 +265,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
             f"throttle of {row['topic']}: {row['finding']}.",
             "see docs/replication.md for what each finding means",
         )
-    for row in scope.ask(AT_MIN_ISR.question):
+    for row in scope.ask(_SHRUNK):
         yield _shrink(row)
     for row in scope.ask(BROKER_SLOW.question):
         yield _degraded(row)
@@ -297,11 +312,15 @@ def _throttled(row: Row) -> Finding:
 
 
 def _shrink(row: Row) -> Finding:
-    return AT_MIN_ISR.of_row(
+    is_under = row["in_sync"] < row["min_in_sync"]
+    effect = (
+        "PRODUCE with acks=all fails" if is_under else "writes work, one more failure stops them"
+    )
+    return (UNDER_MIN_ISR if is_under else AT_MIN_ISR).of_row(
         row,
-        f"{row['topic']}-{row['partition']} had {row['in_sync']} of "
-        f"{counted(row['replicas'], 'replica')} in sync at {moment(row['event_time'])}, and "
-        f"min.insync.replicas is {row['min_in_sync']}: PRODUCE with acks=all may wait or fail.",
+        f"{row['topic']}-{row['partition']} has {row['in_sync']} of "
+        f"{counted(row['replicas'], 'replica')} in sync since {moment(row['event_time'])}; "
+        f"min.insync.replicas is {row['min_in_sync']}: {effect}.",
         "see replica_lag for the followers that are behind",
     )
 
@@ -309,17 +328,14 @@ def _shrink(row: Row) -> Finding:
 def _degraded(row: Row) -> Finding:
     p99 = {"PRODUCE": "produce_p99_ms", "FETCH": "fetch_p99_ms"}
     slow = [
-        f"p99 of {api} {texts.fixed(row[column], group=',')} ms, usually "
-        f"{texts.fixed(row[f'usual_{column}'], group=',')}"
+        f"p99 of {api} {texts.duration(row[column])}, usually "
+        f"{texts.duration(row[f'usual_{column}'])}"
         for api, column in p99.items()
-        if row[column] is not None and row[f"usual_{column}"] is not None
+        if (row[column] or 0) > (row[f"usual_{column}"] or math.inf)
     ]
-    # Beside that: it is no sign of it.
-    shrunk = row["shrunk_partitions"] or 0
-    least = f"; {counted(shrunk, 'partition is', 'partitions are')} down to min.insync.replicas"
     return BROKER_SLOW.of_row(
         row,
-        f"clients of broker {row['broker_id']} wait at {moment(row['event_time'])}: "
-        f"{', '.join(slow)}{least if shrunk else ''}.",
+        f"requests to broker {row['broker_id']} waited at {moment(row['event_time'])}: "
+        f"{', '.join(slow)}.",
         "see slowest_brokers and replication_rates of that broker",
     )

@@ -47,10 +47,12 @@ _ENDED = (
     "GROUP BY principal, client_pattern, state "
     "ORDER BY state, principal, client_id LIMIT {limit}"
 )
+# A client with an old subscription (UNKNOWN_SUBSCRIPTION_ID) asks for the new one, and goes on.
 _REJECTED = (
     "SELECT cluster_id, principal, client_id, client_ids, error_code, error_name, pushes, "
     "last_seen FROM telemetry_rejections "
-    "WHERE {of_cluster} AND {is_program} AND {in_day:first_seen:last_seen}"
+    "WHERE {of_cluster} AND {is_program} AND {in_day:first_seen:last_seen} "
+    "AND error_code IS DISTINCT FROM 117"
 )
 _WITHOUT_OF_NAME = (
     "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_program} "

@@ -157,7 +157,12 @@ def oversized(name: str, size: int) -> Row:
 WELL = [row for row in PROGRESS if row["outcome"] in {"in", "out"}]
 CASES: dict[str, Tables] = {
     "client_suffers": {"client_diagnoses": [waiting(BAD)], "request_times": [waits(FINE)]},
-    "client_throttled": {"quota_usage": [usage(BAD, **THROTTLED), usage(FINE, 100.0)]},
+    "client_throttled": {
+        "quota_usage": [
+            usage(BAD, **THROTTLED),
+            usage(FINE, **THROTTLED | {"throttle_time_ms": 5.0}),
+        ]
+    },
     "quota_near": {"quota_usage": [usage(BAD, 900.0), usage(FINE, 700.0)]},
     "producer_ids_accused": {
         "producer_id_bursts": [
@@ -176,8 +181,8 @@ CASES: dict[str, Tables] = {
     "throttle_wrong": {
         "throttle_checks": [{"finding": "stale_list", "topic": BAD, "side": "leader"}]
     },
-    "partition_at_min_isr": {
-        # One has as few as it may have then, the other one more.
+    "partition_under_min_isr": {
+        # One has fewer than it may have, the other one may have as few.
         "reassignment_changes": [
             row
             for name in (BAD, FINE)
@@ -185,7 +190,22 @@ CASES: dict[str, Tables] = {
         ],
         "configs": [
             config_row(0, "min.insync.replicas", least, entity_type="topic", entity_name=name)
-            for name, least in ((BAD, "2"), (FINE, "1"))
+            for name, least in ((BAD, "3"), (FINE, "1"))
+        ],
+    },
+    "partition_at_min_isr": {
+        # Both come down to as few as they may have, and one has more again.
+        "reassignment_changes": [
+            *(
+                row
+                for name in (BAD, FINE)
+                for row in (*in_sync(10, name, 1, 2, 3), *in_sync(50, name, 1, 2))
+            ),
+            *in_sync(51, FINE, 1, 2, 3),
+        ],
+        "configs": [
+            config_row(0, "min.insync.replicas", "2", entity_type="topic", entity_name=name)
+            for name in (BAD, FINE)
         ],
     },
     "reads_leave_rack": {
@@ -220,6 +240,8 @@ CASES: dict[str, Tables] = {
     "push_refused": {
         "telemetry_pushes": [
             push(3, **client(BAD), client_instance_id="i-bad", error_code=87, accepted=False),
+            # A client with an old subscription asks for the new one, and pushes again.
+            push(3, **client(FINE), client_instance_id="i-fine", error_code=117, accepted=False),
             push(4, **client(FINE), client_instance_id="i-fine"),
         ]
     },
@@ -239,7 +261,9 @@ CASES: dict[str, Tables] = {
         "requests": [],
     },
     "replicas_out_of_sync": {
-        "replicas": [replica(BAD, is_in_sync=False), replica(FINE, is_in_sync=True)]
+        # A replica that a move adds is not in sync until it has all records.
+        "replicas": [replica(name, is_in_sync=False) for name in (BAD, FINE)],
+        "moving_replicas": [moving(10, topic=FINE) | {"broker_id": 2}],
     },
     "check_failed": {"quality_results": [checked(BAD, success=False), checked(FINE, success=True)]},
     "check_warns": {

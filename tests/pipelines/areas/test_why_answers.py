@@ -18,7 +18,7 @@ from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...rows import HOSTILE, Row, alert, at, choice, gauge, push, request, used
+from ...rows import HOSTILE, Row, alert, altered, at, choice, gauge, push, request, used
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
@@ -244,6 +244,17 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     ]
     assert [(row["state"], row["next_step"]) for row in rows] == [(FACT, None)]
     assert "each takes one or two ids, which is normal: 24 new ids" in rows[0]["finding"]
+
+
+def test_changes_are_of_brokers_that_it_uses(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    of_brokers = [
+        altered(1, "num.io.threads", "9", entity_type="broker", entity_name=name)
+        for name in ("", "1", "2")
+    ]
+    make_tables(warehouse, {"quota_usage": [DAVE], "config_alterations": of_brokers})
+    rows = [row for row in rows_of(Reader(warehouse), "dave") if row["area"] == "changes"]
+    assert [row["evidence"]["entity_name"] for row in rows] == [", 1"]
 
 
 def of_telemetry(warehouse: Warehouse) -> dict[str, Row]:

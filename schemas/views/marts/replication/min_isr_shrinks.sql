@@ -19,6 +19,8 @@
 --   broker_id: broker with a replica of the partition
 --   in_sync_before: replicas in sync before
 --   in_sync: replicas in sync after the request
+--   ended_at: when more replicas were in sync again, as the next report or the last snapshot has it; null:
+--     not yet
 --   replicas: replicas that the partition should have: by the last move requested, or else by the last
 --     snapshot, or else in_sync_before
 --   min_in_sync: min.insync.replicas of the topic, or else of the brokers, or else Kafka's default of 1
@@ -107,6 +109,14 @@ in_order AS (
             PARTITION BY cluster_id, topic_id, partition, source = 'move'
             ORDER BY event_time, source
         ) AS nodes_before,
+        lead(in_sync) OVER (
+            PARTITION BY cluster_id, topic_id, partition, source = 'move'
+            ORDER BY event_time, source
+        ) AS in_sync_after,
+        lead(event_time) OVER (
+            PARTITION BY cluster_id, topic_id, partition, source = 'move'
+            ORDER BY event_time, source
+        ) AS after,
         max(CASE WHEN source = 'move' THEN event_time END) OVER (
             PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
         ) AS move_time,
@@ -133,6 +143,7 @@ assigned AS (
 shrunk AS (
     SELECT
         in_order.*,
+        CASE WHEN in_order.in_sync_after > in_order.in_sync THEN in_order.after END AS ended_at,
         names.topic,
         targets.nodes AS targets,
         targets.event_time AS target_time,
