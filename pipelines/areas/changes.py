@@ -17,15 +17,16 @@ _ALTERED = (
     "SELECT max(event_time) AS event_time, principal, client_id, entity_type, "
     "string_agg(DISTINCT entity_name, ', ' ORDER BY entity_name) AS entity_name, "
     "entity_client_id, config_key, operation, config_value, changes.error_code, "
-    "names.error_name FROM (SELECT * FROM (SELECT *, CASE WHEN entity_type = 'broker' THEN '' "
-    "ELSE entity_name END AS entity, TRY_CAST(entity_name AS INT) AS broker_id "
-    "FROM config_alterations) AS every_row "
+    "names.error_name FROM (SELECT *, CASE WHEN entity_type = 'broker' THEN '' ELSE entity_name "
+    "END AS entity FROM config_alterations "
     "WHERE {of_cluster} AND event_time >= {day} AND event_time < {until} "
     "AND ((entity_type = 'user' AND ({is_entity_user} OR entity_name = '')) "
     "OR (entity_type = 'client-id' AND ({is_entity_client} OR entity_name = '')) "
     "OR (entity_type = 'ip' AND {is_entity_ip}) "
     "OR (entity_type = 'topic' AND {is_entity_topic}) "
-    "OR (entity_type = 'broker' AND (entity_name = '' OR {is_own_broker})))) AS changes "
+    "OR (entity_type = 'broker' AND (entity_name = '' OR entity_name IN "
+    "(SELECT CAST(broker_id AS STRING) FROM quota_usage WHERE {of_cluster} AND {is_client} "
+    "AND {within:event_time}))))) AS changes "
     "LEFT JOIN error_names AS names ON changes.error_code = names.error_code "
     "GROUP BY entity, principal, client_id, entity_type, entity_client_id, config_key, operation, "
     "config_value, changes.error_code, names.error_name "
@@ -106,10 +107,18 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.rows(_BY_IT):
         yield Finding(
             text=f"{row['principal']} altered {counted(row['alterations'], 'config')} itself.",
-            next_step="see config_alterations",
+            next_step="see `quotaflow show config_alterations`",
             evidence_table="config_alterations",
             evidence=row,
         )
+
+
+_OPERATIONS = {
+    "SET": "set",
+    "DELETE": "deleted",
+    "APPEND": "added to",
+    "SUBTRACT": "removed from",
+}
 
 
 def _altered(row: Row) -> Finding:
@@ -117,14 +126,15 @@ def _altered(row: Row) -> Finding:
     client = ""
     if row["entity_client_id"] is not None:
         client = f" with client id {name(row, 'entity_client_id') or '(default)'}"
-    value = "" if row["config_value"] is None else f" = {name(row, 'config_value')}"
+    value = "" if row["config_value"] is None else f"; value: {name(row, 'config_value')}"
     refused = ""
     if row["error_code"]:
         refused = f"; refused: {row['error_name'] or row['error_code']}"
     return Finding(
         text=(
-            f"{moment(row['event_time'])}: {name(row, 'principal')} {row['operation']} "
-            f"{row['config_key'] or 'all configs'}{value} of {row['entity_type']} {entity}{client}"
+            f"{moment(row['event_time'])}: {name(row, 'principal')} "
+            f"{_OPERATIONS.get(row['operation'], row['operation'])} "
+            f"{row['config_key'] or 'all configs'} of {row['entity_type']} {entity}{client}{value}"
             f"{refused}."
         ),
         evidence_table="config_alterations",

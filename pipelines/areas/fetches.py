@@ -93,7 +93,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         price = reasons.trade_off(row)
         yield FETCH_SETTING.of_row(
             row,
-            f"{client_text(row)}: {row['advice'].replace('_', ' ')}.",
+            f"{client_text(row)}: {reasons.meaning(('fetch_advice', 'advice'), row['advice'])}.",
             reasons.fetch_step(row) + (f"; the price: {price}" if price else ""),
         )
     for row in scope.rows(_LIMITED):
@@ -107,12 +107,14 @@ def _limited(row: Row) -> Finding:
         "a quota": row["quota_fetches"],
         "an error": row["error_fetches"],
     }
-    ended = ", ".join(f"{count} by {what}" for what, count in parts.items() if count)
+    ended = ", ".join(f"{count:,} by {what}" for what, count in parts.items() if count)
     starved = row["starved_fetches"]
-    left = f"; partitions that had data were left out by {starved:,}" if starved else ""
+    left = ""
+    if starved:
+        left = f"; {counted(starved, 'fetch', 'fetches')} left out partitions that had data"
     return Finding(
         text=(
-            f"{client_text(row)}: of {counted(row['fetches'], 'fetch', 'fetches')} "
+            f"{client_text(row)} sent {counted(row['fetches'], 'fetch', 'fetches')}; "
             f"{ended or 'none'} ended early{left}."
         ),
         evidence_table="fetch_sizes",

@@ -57,8 +57,9 @@ def first_causes(causes: Sequence[Row]) -> list[Row]:
 
 def _summary(how: str, rows: Sequence[Row]) -> str:
     groups = texts.names(row["group_id"] for row in rows)
-    why = texts.names(row["cause"].replace("_", " ") for row in rows)
-    return f"Groups {how}: {groups}; causes: {why}."
+    code = rows[0]["cause"]
+    why = reasons.meaning(("why_groups_lag", "cause"), code) or code
+    return f"The lag of {groups} {how}: {why}."
 
 
 FALLS_BEHIND = RowProblem(
@@ -68,7 +69,7 @@ FALLS_BEHIND = RowProblem(
     subject=("group_id", "topic"),
     table="why_groups_lag",
     question=CAUSES.where("rank = 1 AND trend IN ('growing', 'blocked')"),
-    summary=lambda rows: _summary("fall behind", rows),
+    summary=lambda rows: _summary("grows", rows),
 )
 BEHIND = RowProblem(
     code="group_behind",
@@ -77,7 +78,7 @@ BEHIND = RowProblem(
     subject=("group_id", "topic"),
     table="why_groups_lag",
     question=CAUSES.where("rank = 1 AND trend IN ('steady', 'went_back', 'unknown')"),
-    summary=lambda rows: _summary("are behind", rows),
+    summary=lambda rows: _summary("does not shrink", rows),
 )
 PROBLEMS = (FALLS_BEHIND, BEHIND)
 _BY_TREND = {
@@ -108,9 +109,20 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 
 def _lag(row: Row) -> str:
-    age = "" if row["lag_s"] is None else f", the oldest {amount(row['lag_s'])} s old"
+    age = "" if row["lag_s"] is None else f", the oldest {texts.duration(row['lag_s'] * 1e3)} old"
     caught = row["caught_up_in_s"]
-    until = "" if caught is None else f", caught up in {amount(caught)} s"
+    until = "" if caught is None else f", it catches up in {texts.duration(caught * 1e3)}"
     lag = amount(row["lag"])
-    left = f"{lag} {noun(lag, 'record')} left{age}, {row['trend'].replace('_', ' ')}{until}"
-    return f"{name(row, 'group_id')} reading {name(row, 'topic')}: {left}"
+    trend = _TRENDS.get(row["trend"], row["trend"])
+    left = f"{lag} {noun(lag, 'record is', 'records are')} left{age}; {trend}{until}"
+    return f"{name(row, 'group_id')} lags behind {name(row, 'topic')}: {left}"
+
+
+_TRENDS = {
+    "growing": "the lag grows",
+    "blocked": "it reads nothing",
+    "shrinking": "the lag shrinks",
+    "steady": "the lag is steady",
+    "went_back": "it went back to earlier offsets",
+    "unknown": "whether the lag grows is not known",
+}

@@ -27,7 +27,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield Finding(
             text=(
                 f"{client_text(row)}: {row['api']} took "
-                f"{texts.fixed(row['latency_max_ms'], group=',')} ms at most at "
+                f"{texts.duration(row['latency_max_ms'])} at most at "
                 f"broker {row['broker_id']} in the minute from {row['minute']:%H:%M} UTC"
                 f"{_parts(row)}."
             ),
@@ -40,12 +40,12 @@ def _parts(row: Row) -> str:
     mean, broker = row["latency_avg_ms"], row["broker_total_avg_ms"]
     if mean is None:
         return ""
-    text = f"; of {texts.fixed(mean, 1, group=',')} ms on average"
+    text = f"; of {texts.duration(mean)} on average"
     if broker is None:
-        return f"{text} the broker's part is not known ({row['outside_unknown']})"
-    text += f" the broker took {texts.fixed(broker, 1, group=',')} ms"
+        return f"{text} the part of the broker is not known"
+    text += f" the broker took {texts.duration(broker)}"
     if row["throttle_avg_ms"]:
-        text += f", a quota {texts.fixed(row['throttle_avg_ms'], 1, group=',')} ms"
+        text += f", a quota {texts.duration(row['throttle_avg_ms'])}"
     if row["outside_avg_ms"] is None:
-        return f"{text}, and the part of network and client is not known ({row['outside_unknown']})"
-    return f"{text}, network and client {texts.fixed(row['outside_avg_ms'], 1, group=',')} ms"
+        return f"{text}, and the part of network and client is not known"
+    return f"{text}, network and client {texts.duration(row['outside_avg_ms'])}"

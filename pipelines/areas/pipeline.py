@@ -144,7 +144,8 @@ RESULT_FAILED = RowProblem(
     table="pipeline_progress",
     question=UNUSED.where("outcome = 'failed'"),
     summary=lambda rows: (
-        f"Results could not be computed: {texts.names(row['target'] for row in rows)}."
+        "Results could not be computed: "
+        f"{texts.names(row['target'] or row['job'] for row in rows)}."
     ),
     action=lambda _: DOCTOR,
 )
@@ -155,7 +156,9 @@ ROWS_UNUSED = RowProblem(
     subject=("job", "target", "outcome", "reason"),
     table="pipeline_progress",
     question=UNUSED.where("outcome IN ('quarantined', 'late')"),
-    summary=lambda rows: f"Rows could not be used: {texts.names(row['reason'] for row in rows)}.",
+    summary=lambda rows: (
+        f"Rows could not be used: {texts.names(row['reason'].replace('_', ' ') for row in rows)}."
+    ),
     action=lambda _: "`quotaflow show quarantine` has them.",
 )
 QUALITY = (CHECK_FAILED, CHECK_WARNS)

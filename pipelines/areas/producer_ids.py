@@ -122,8 +122,9 @@ BY_ADVICE = Question(
 
 def _accused(rows: Sequence[Row]) -> str:
     principals = texts.names(row["principal"] for row in rows)
-    causes = texts.names(row["cause"].replace("_", " ") for row in rows)
-    return f"Too many producer ids are taken, by {principals}. Why: {causes}."
+    code = rows[0]["cause"]
+    why = reasons.meaning(("producer_id_bursts", "cause"), code) or code
+    return f"{principals} took too many producer ids: {why}."
 
 
 def _cure(rows: Sequence[Row]) -> str:
@@ -149,7 +150,7 @@ OVER = RowProblem(
     table="producer_id_rates",
     question=_OVER_QUOTA.where("NOT is_explained"),
     summary=lambda rows: (
-        f"{texts.names(row['principal'] for row in rows)} took more ids than their quota."
+        f"{texts.names(row['principal'] for row in rows)} took more producer ids than conf allows."
     ),
 )
 PROBLEMS = (ACCUSED, OVER)
@@ -167,14 +168,14 @@ def findings(scope: Scope) -> Iterator[Finding]:
 def _over(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{row['principal']} took new producer ids at "
-            f"{texts.fixed(row['rate_per_s'], 1)} per second at "
-            f"broker {row['broker_id']}, and conf allows {row['quota_per_s']:g}: over it for "
-            f"{row['seconds']} s. No stock broker throttles that (KIP-936)."
+            f"{row['principal']} took new producer ids at up to "
+            f"{texts.number(row['rate_per_s'])} per second at broker {row['broker_id']}; conf "
+            f"allows {row['quota_per_s']:g}. It took more for "
+            f"{texts.duration(row['seconds'] * 1e3)}; brokers do not limit it (KIP-936)."
         ),
         # A burst says why, and accuses if somebody is to blame.
         problem=None if row["is_explained"] else OVER,
-        next_step=None if row["is_explained"] else "see the view producer_id_advice",
+        next_step=None if row["is_explained"] else "see `quotaflow show producer_id_advice`",
         evidence_table="producer_id_rates",
         evidence=row,
     )
@@ -188,9 +189,11 @@ def _burst(row: Row) -> Finding:
     why = reasons.meaning(("producer_id_bursts", "cause"), row["cause"]) or row["cause"]
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
-        text=f"{row['principal']}: {why}{is_normal}: {reasons.burst(row)}.",
+        text=f"{row['principal']}: {why}{is_normal}; {reasons.burst(row)}.",
         problem=ACCUSED if row["is_accused"] else None,
-        next_step=f"{cure}; producer_id_offenders has what a plan may limit" if cure else None,
+        next_step=f"{cure}; `quotaflow show producer_id_offenders` has what a plan may limit"
+        if cure
+        else None,
         evidence_table="producer_id_bursts",
         evidence=row,
     )

@@ -9,7 +9,6 @@ from quotaflow.pipelines.areas.finding import (
     Finding,
     Problem,
     RowProblem,
-    amount,
     client_text,
     moment,
 )
@@ -123,7 +122,7 @@ THROTTLES = Question(
 def throttled_for(rows: Sequence[Row]) -> str:
     """How long clients were throttled, and whose."""
     total = texts.duration(rows[0]["all_throttle_time_ms"])
-    return f"Throttled for {total} in all: {texts.names(row['principal'] for row in rows)}."
+    return f"Quotas throttled {texts.names(row['principal'] for row in rows)} for {total} in all."
 
 
 def bucket(row: Row) -> str:
@@ -135,7 +134,7 @@ def bucket(row: Row) -> str:
 
 def _near(rows: Sequence[Row]) -> str:
     owners = texts.names(f"{bucket(row)} ({row['quota_type']})" for row in rows)
-    return f"Near a quota that did not throttle them yet: {owners}."
+    return f"{owners} came near a quota, which did not throttle yet."
 
 
 _LEAST_MS = 100
@@ -146,10 +145,7 @@ THROTTLED = RowProblem(
     subjects="clients throttled",
     subject=("principal", "client_id"),
     table="throttled_clients",
-    question=Question(
-        f"{THROTTLES.sql} WHERE throttle_time_ms >= {_LEAST_MS} AND {undiagnosed('quota')}",
-        THROTTLES.order,
-    ),
+    question=THROTTLES.where(f"throttle_time_ms >= {_LEAST_MS} AND {undiagnosed('quota')}"),
     summary=throttled_for,
 )
 NEAR = RowProblem(
@@ -182,9 +178,9 @@ def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
     if all(row["quota"] is None for row in rows):
         is_taken = scope.reader.is_made("settings") and scope.rows(_SNAPSHOT)
         text += (
-            " No client quota binds it."
+            " No client quota limits it."
             if is_taken
-            else " Which client quotas bind it is not known: `quotaflow snapshot` looks them up."
+            else " Its client quotas are not known: `quotaflow snapshot` reads them."
         )
     return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
 
@@ -233,49 +229,51 @@ def entity_text(entity: QuotaEntity) -> str:
 
 def _throttled(row: Row) -> str:
     by, throttled = row["mostly_throttled_by"], row["all_throttled_requests"]
-    cause = f"most likely by its {by}" if by else "by a quota no snapshot knows of"
+    cause = f"most likely by its {by}" if by else "by a quota that no snapshot has"
     return (
         f"{client_text(row)}: {throttled:,} of {counted(row['all_requests'], 'request')} charged "
         f"to {row['quota_type']} {noun(throttled, 'was', 'were')} throttled, "
-        f"{texts.fixed(row['all_throttle_time_ms'], group=',')} ms in all, {cause}."
+        f"{texts.duration(row['all_throttle_time_ms'])} in all, {cause}."
     )
 
 
 def _shares(row: Row) -> str:
     text = (
-        f"{counted(row['all_share_requests'], 'of them is', 'of them are')} SHARE_FETCH of share "
-        "groups: brokers charge their bytes to consumer_byte_rate and log none, so it used more "
-        "than is shown here."
+        f"{counted(row['all_share_requests'], 'of them is', 'of them are')} SHARE_FETCH. Brokers "
+        "charge their bytes and do not log them, so it used more than is shown here."
     )
     if not row["all_throttled_requests"]:
         return text
     return (
-        f"{text} A throttled answer counts as a delivery of records that stay locked and reach no "
-        "client (share_group_health.throttled_redeliveries)."
+        f"{text} A throttled answer counts as a delivery, and its records reach no client "
+        "(`quotaflow show share_group_health`)."
     )
 
 
 def _bound(scope: Scope, row: Row) -> Iterator[str]:
     share = row["quota_bucket_usage"] / row["quota"]
-    about = _about(row)
+    client = "" if row["all_throttled_requests"] else f"{client_text(row)}: "
     yield (
-        f"{client_text(row)}: {entity_text(quota_entity(row))} may use {amount(row['quota'])} "
-        f"{_UNITS[row['quota_type']]} of {row['quota_type']} at each broker; {_when(row)} its "
-        f"bucket used {about}{amount(row['quota_bucket_usage'])} at {_where(row)} "
+        f"{client}{row['quota_type']} of {entity_text(quota_entity(row))} is "
+        f"{_quantity(row, 'quota')} at each broker; {_when(row)} its clients used "
+        f"{_about(row)}{_quantity(row, 'quota_bucket_usage')} at {_where(row)} "
         f"({texts.share(share)})."
     )
     if row["enforcement"] == "callback":
-        yield "The brokers have a client.quota.callback.class: this is not enforced by stock rules."
+        yield "The brokers have a client.quota.callback.class, which may allow more or less."
     if _limits_it(row) or row["all_throttled_requests"]:
         yield from _shared(scope, row)
 
 
 def _unbound(row: Row) -> str:
-    about = _about(row)
     return (
-        f"{client_text(row)}: no quota of {row['quota_type']} is known; {_when(row)} it used "
-        f"{about}{amount(row['most_used'])} {_UNITS[row['quota_type']]} at {_where(row)}."
+        f"{client_text(row)} has no {row['quota_type']} that is known; {_when(row)} it used "
+        f"{_about(row)}{_quantity(row, 'most_used')} at {_where(row)}."
     )
+
+
+def _quantity(row: Row, column: str) -> str:
+    return texts.with_unit(row[column], _UNITS[row["quota_type"]])
 
 
 def _about(row: Row) -> str:
@@ -317,8 +315,8 @@ def _command(scope: Scope, row: Row) -> str:
 def _next_step(scope: Scope, row: Row) -> str | None:
     if _limits_it(row):
         return (
-            "to let more through, send less at once, spread over more brokers (each has its own "
-            f"bucket), or raise the quota step by step: {_command(scope, row)}"
+            "send less at once, use more brokers (each has its own quota), or raise the quota step "
+            f"by step: {_command(scope, row)}"
         )
     if not row["all_throttled_requests"]:
         return None
@@ -344,9 +342,12 @@ def _shared(scope: Scope, row: Row) -> Iterator[str]:
     sharers = scope.rows(_SHARERS, **literals)
     others = [s for s in sharers[:_MAX_SHARERS] if client_text(s) != client_text(row)]
     if others:
-        shown = ", ".join(f"{client_text(s)} ({amount(s['usage'])})" for s in others)
+        shown = ", ".join(
+            f"{client_text(s)} ({texts.with_unit(s['usage'], _UNITS[row['quota_type']])})"
+            for s in others
+        )
         more = len(sharers) - _MAX_SHARERS
-        yield f"It shares that bucket with {shown}{f' and {more} more' if more > 0 else ''}."
+        yield f"It shares this quota with {shown}{f' and {more} more' if more > 0 else ''}."
 
 
 def _set(row: Row) -> Finding:
@@ -355,9 +356,10 @@ def _set(row: Row) -> Finding:
     )
     owner = f"ip {row['ip']}" if row["ip"] is not None else entity_text(entity)
     time = moment(row["valid_from"])
+    value = texts.with_unit(row["quota"], _UNITS.get(row["config_key"]))
     since = f"set by {row['set_by']} at {time}" if row["set_by"] else f"there since {time}"
     return Finding(
-        text=f"{owner} has {row['config_key']} {amount(row['quota'])}, {since}.",
+        text=f"{owner} has {row['config_key']} {value}, {since}.",
         evidence_table="current_client_quotas",
         evidence=row,
     )

@@ -72,7 +72,7 @@ CROSSING = _RACKS.where("NOT is_internal AND verdict <> 'followed' AND cross_rac
 def _all_saved(rows: Sequence[Row], what: str) -> str:
     saved = rows[0]["all_saved"]
     size = "An unknown number of bytes" if saved is None else texts.size(saved)
-    return f"{size} {what} need not cross racks."
+    return f"{size} {what} crossed racks without need."
 
 
 RACK_STEP = RowProblem(
@@ -92,7 +92,7 @@ PRODUCER_STEP = RowProblem(
     subject=("advice", "principal", "client_id", "topic"),
     table="producer_rack_advice",
     question=PRODUCER_STEPS,
-    summary=lambda rows: _all_saved(rows, "that is produced per hour"),
+    summary=lambda rows: _all_saved(rows, "that producers send per hour"),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )
 NO_STEP = RowProblem(
@@ -116,12 +116,12 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield last_day(", ".join(TABLES))
         return
     for row in scope.ask(STEPS):
-        text = _unknown(row) or f"{_saved(row)} per hour need not cross racks."
+        text = _unknown(row) or f"{_saved(row)} that it reads per hour cross racks without need."
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
     for row in scope.ask(_RACKS):
         yield _racks(row)
     for row in scope.ask(PRODUCER_STEPS):
-        text = _unknown(row) or f"{_saved(row)} that is produced per hour need not cross racks."
+        text = _unknown(row) or f"{_saved(row)} that it sends per hour cross racks without need."
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
 
@@ -143,9 +143,9 @@ def _saved(row: Row) -> str:
 def _racks(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{client_text(row)} {_own_rack(row)}, and read {texts.size(row['bytes'])}, "
-            f"the largest part in {row['read_rack'] or 'a rack that is not known'}: "
-            f"{_crossed(row)} ({row['verdict']})."
+            f"{client_text(row)} {_own_rack(row)}. It read {texts.size(row['bytes'])}, "
+            f"most of it in {row['read_rack'] or 'a rack that is not known'}; "
+            f"{_crossed(row)}."
         ),
         problem=NO_STEP if row["is_to_do"] else None,
         next_step=_next_step(row) if row["is_to_do"] else None,
@@ -176,4 +176,4 @@ def _next_step(row: Row) -> str:
     if row["verdict"] == "no_rack":
         rack = row["inferred_rack"] or "its own rack"
         return f"set client.rack to {rack} at {client_text(row)}"
-    return "see preferred_replicas for what brokers answered it"
+    return "see what brokers answered it (`quotaflow show preferred_replicas`)"

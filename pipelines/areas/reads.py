@@ -7,6 +7,7 @@ from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_t
 from quotaflow.pipelines.areas.question import Question, Row, undiagnosed
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
+from quotaflow.udfs.counted import counted
 
 NAME = "read_problems"
 TABLES = ("read_problems", "fetch_faults", "offset_resets", "lagging_reads")
@@ -20,8 +21,7 @@ READS = Question(
 
 
 def _failing(rows: Sequence[Row]) -> str:
-    what = texts.names(row["advice"].replace("_", " ") for row in rows)
-    return f"Reads go wrong for {texts.names(row['client_id'] for row in rows)}: {what}."
+    return f"Reads fail for {texts.names(row['client_id'] for row in rows)}."
 
 
 READ_FAILS = RowProblem(
@@ -38,27 +38,30 @@ READ_FAILS = RowProblem(
 )
 PROBLEMS = (READ_FAILS,)
 _COUNTS = {
-    "uncommitted_answers": "past the high watermark",
-    "unavailable_answers": "past the end of a follower",
+    "uncommitted_answers": "above the high watermark",
+    "unavailable_answers": "behind the end of a follower",
     "too_small_answers": "before the log start",
-    "too_large_answers": "past the end of the leader",
+    "too_large_answers": "behind the end of the leader",
     "unknown_answers": "out of range",
     "redirect_loop_answers": "in a redirect loop",
-    "failed_redirect_answers": "by a replica it was sent to",
-    "spin_answers": "to a repeated refused offset",
+    "failed_redirect_answers": "by a replica that it was sent to",
+    "spin_answers": "to an offset that was refused before",
     "stale_metadata_answers": "by a broker that does not lead",
     "other_error_answers": "with another error",
-    "resets": "resets of the offset",
+    "resets": "with a reset of the offset",
     "diverged_answers": "of a truncated log",
-    "lagging_minutes": "minutes on a lagging follower",
+    "lagging_minutes": "in minutes on a lagging follower",
 }
+
+
+_MAX_KINDS = 2
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.ask(READS):
         yield Finding(
-            text=f"{client_text(row)} reading {row['shown_topic']}: {_counts(row)}.",
+            text=f"{client_text(row)} reads {row['shown_topic']} with errors: {_counts(row)}.",
             problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
@@ -67,4 +70,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 
 def _counts(row: Row) -> str:
-    return ", ".join(f"{row[name]} {what}" for name, what in _COUNTS.items() if row[name])
+    counts = {what: row[name] for name, what in _COUNTS.items() if row[name]}
+    most = sorted(counts, key=lambda what: -counts[what])
+    others = sum(counts[what] for what in most[_MAX_KINDS:])
+    more = f" and {counted(others, 'other')}" if others else ""
+    return ", ".join(f"{counts[what]:,} {what}" for what in most[:_MAX_KINDS]) + more

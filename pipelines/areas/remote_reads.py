@@ -7,7 +7,6 @@ from quotaflow.pipelines.areas.finding import (
     SOMETIME,
     Finding,
     RowProblem,
-    amount,
     client_text,
     last_day,
 )
@@ -46,7 +45,6 @@ REMOTE_READ = RowProblem(
     action=lambda rows: texts.step(reasons.remote_read_step(rows[0])),
 )
 PROBLEMS = (REMOTE_READ,)
-_SECOND_MS = 1e3
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
@@ -66,11 +64,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _read(row: Row) -> str:
     waited = row["empty_time_ms"]
-    wait = f" It waited {amount(waited / _SECOND_MS)} s for empty answers." if waited else ""
+    wait = f" It waited {texts.duration(waited)} for empty answers." if waited else ""
     return (
         f"{client_text(row)} read {texts.size(row['bytes'])} of {row['topic']} from remote "
         f"storage in {counted(row['fetches'], 'answer')}, which took brokers "
-        f"{amount(row['fetch_time_ms'] / _SECOND_MS)} s.{wait}"
+        f"{texts.duration(row['fetch_time_ms'])}.{wait}"
     )
 
 

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import (
     NOW,
     SOON,
     Finding,
     RowProblem,
-    amount,
     last_day,
     moment,
 )
@@ -124,17 +124,16 @@ def _partitions(rows: Sequence[Row]) -> str:
 
 
 def _checked(rows: Sequence[Row]) -> str:
-    names = texts.names(row["finding"] for row in rows)
-    return f"{counted(rows[0][OF_ALL], 'finding')} about current throttles: {names}."
+    faults = counted(rows[0][OF_ALL], "fault")
+    return f"Current throttles have {faults}; {reasons.throttle_fault(rows[0])}."
 
 
 def check_steps(checks: Sequence[Row]) -> Iterator[str]:
     """What to do about throttles; each part has rows that call for it."""
     if any(map(_is_stale, checks)):
         yield "`quotaflow plan` says which left-over lists and rates it takes back"
-    others = [row["finding"] for row in checks if not _is_stale(row)]
-    if others:
-        yield f"see what docs/replication.md says of {texts.names(others)}"
+    if not all(map(_is_stale, checks)):
+        yield "see docs/replication.md for what ends each fault"
 
 
 def _check_action(checks: Sequence[Row]) -> str:
@@ -210,7 +209,7 @@ MOVE_STUCK = RowProblem(
     subject=("topic", "partition", "replica_id"),
     table="reassignments",
     question=MOVES.where("state IN ('never_converges', 'stuck')"),
-    summary=lambda rows: f"Moves that do not come to an end: {_partitions(rows)}.",
+    summary=lambda rows: f"Moves do not end: {_partitions(rows)}.",
 )
 THROTTLE_WRONG = RowProblem(
     code="throttle_wrong",
@@ -233,7 +232,7 @@ MOVE_STALLED = RowProblem(
     subject=("topic", "partition", "replica_id"),
     table="ongoing_moves",
     question=ONGOING.where("state = 'stalled'"),
-    summary=lambda rows: f"Moves that did not go on: {_partitions(rows)}.",
+    summary=lambda rows: f"Moves did not go on: {_partitions(rows)}.",
 )
 THROTTLE_LEFT = RowProblem(
     code="throttle_left_over",
@@ -245,7 +244,9 @@ THROTTLE_LEFT = RowProblem(
         "SELECT * FROM throttle_leftovers WHERE {of_cluster} AND {without_log}",
         "age_s DESC, entity_type, entity_name, config_key",
     ),
-    summary=lambda rows: f"{counted(rows[0][OF_ALL], 'replication throttle')} left over.",
+    summary=lambda rows: (
+        f"{counted(rows[0][OF_ALL], 'throttle is', 'throttles are')} left over from replication."
+    ),
 )
 OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
 """What snapshots alone show: a request log says more."""
@@ -262,18 +263,21 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.ask(THROTTLE_WRONG.question) if scope.is_recent else ():
         yield THROTTLE_WRONG.of_row(
             row,
-            f"throttle of {row['topic']}: {row['finding']}.",
-            "see docs/replication.md for what each finding means",
+            f"{texts.step(reasons.throttle_fault(row))}",
+            "see docs/replication.md for what ends it",
         )
     for row in scope.ask(_SHRUNK):
         yield _shrink(row)
     for row in scope.ask(BROKER_SLOW.question):
         yield _degraded(row)
     for row in scope.ask_if_made(OUT_OF_SYNC.question) if scope.is_recent else ():
-        replicas = counted(row["out_of_sync"], "replica is", "replicas are")
+        replicas, verb = (
+            counted(row["out_of_sync"], "replica"),
+            noun(row["out_of_sync"], "is", "are"),
+        )
         yield OUT_OF_SYNC.of_row(
             row,
-            f"{replicas} of {row['topic']}-{row['partition']} out of sync since "
+            f"{replicas} of {row['topic']}-{row['partition']} {verb} out of sync since "
             f"{moment(row['valid_from'])}.",
             "`quotaflow show current_replicas` names them: check the brokers that fall behind",
         )
@@ -286,26 +290,40 @@ def _move(row: Row) -> Finding:
     by = f" by {row['requested_by']}" if row["requested_by"] else ""
     return Finding(
         text=(
-            f"{counted(row['replicas'], 'replica')} of {row['topic']} "
-            f"{noun(row['replicas'], 'is', 'are')} {state}: requested{by} at "
+            f"the move of {counted(row['replicas'], 'replica')} of {row['topic']} "
+            f"{_STATES.get(state, state)}; it was requested{by} at "
             f"{moment(row['requested_time'])}{left}{eta}."
         ),
         problem=MOVE_STUCK if state in STUCK else None,
-        next_step=None if state in _ENDED else "see reassignments and move_progress",
+        next_step=None if state in _ENDED else "see `quotaflow show move_progress`",
         evidence_table="reassignments",
         evidence=row,
     )
 
 
+_STATES = {
+    "never_converges": "does not end: records come faster than they are copied",
+    "stuck": "does not end: nothing was copied for half a minute",
+    "moving": "goes on",
+    "waiting": "waits to begin",
+    "done": "is done",
+    "cancelled": "was cancelled",
+}
+"""What a move does, by its state."""
+
+
 def _throttled(row: Row) -> Finding:
-    stalled = amount(row["stalled_fetches"])
+    stalled = row["stalled_fetches"]
+    fetches = f"; {counted(stalled, 'fetch', 'fetches')} stalled" if stalled else ""
     return Finding(
         text=(
             f"a throttle slows replication of {row['topic']} to {texts.rate(row['rate'])} at the "
-            f"{row['side']} {row['broker_id']}: {stalled} "
-            f"{noun(stalled, 'fetch', 'fetches')} stalled."
+            f"{row['side']} {row['broker_id']}{fetches}."
         ),
-        next_step="see throttle_timeline for who set it, replication_rate_advice for the rate",
+        next_step=(
+            "see `quotaflow show throttle_timeline` for who set it, and "
+            "`quotaflow show replication_rate_advice` for the rate"
+        ),
         evidence_table="replication_throttles",
         evidence=row,
     )
@@ -321,7 +339,7 @@ def _shrink(row: Row) -> Finding:
         f"{row['topic']}-{row['partition']} has {row['in_sync']} of "
         f"{counted(row['replicas'], 'replica')} in sync since {moment(row['event_time'])}; "
         f"min.insync.replicas is {row['min_in_sync']}: {effect}.",
-        "see replica_lag for the followers that are behind",
+        "see `quotaflow show replica_lag` for the followers that are behind",
     )
 
 
@@ -337,5 +355,5 @@ def _degraded(row: Row) -> Finding:
         row,
         f"requests to broker {row['broker_id']} waited at {moment(row['event_time'])}: "
         f"{', '.join(slow)}.",
-        "see slowest_brokers and replication_rates of that broker",
+        "see `quotaflow show slowest_brokers` and `quotaflow show replication_rates`",
     )

@@ -9,7 +9,6 @@ from quotaflow.pipelines.areas.finding import (
     SOON,
     Finding,
     RowProblem,
-    amount,
     client_text,
     last_day,
     moment,
@@ -156,7 +155,7 @@ ALERT_OPEN = RowProblem(
     table="metric_alerts",
     question=EVERY_ALERT.where("is_open"),
     summary=lambda rows: (
-        f"Metrics of {texts.names(row['client_id'] for row in rows)} are past a bound."
+        f"Alerts on metrics of {texts.names(row['client_id'] for row in rows)} are open."
     ),
     action=lambda _: "`quotaflow troubleshoot CLIENT` asks one client for more, for a while.",
 )
@@ -168,7 +167,7 @@ CUT_OFF = RowProblem(
     table="client_coverage",
     question=SILENT.where("state = 'cut_off'"),
     summary=lambda rows: (
-        f"Cut off, and silent until restarted: {texts.names(row['client_id'] for row in rows)}."
+        f"Brokers cut off the metrics of {texts.names(row['client_id'] for row in rows)}."
     ),
     action=lambda _: "Restart them: they push no metrics until then.",
 )
@@ -205,13 +204,13 @@ def findings(scope: Scope) -> Iterator[Finding]:
             row,
             f"{client_text(row)}: {counted(row['pushes'], 'push was', 'pushes were')} refused "
             f"with {row['error_name'] or row['error_code']}.",
-            "see telemetry_rejections, and docs/telemetry.md for what each error means",
+            "see `quotaflow show telemetry_rejections`; docs/telemetry.md explains each error",
         )
     if not scope.is_recent:
         yield last_day("clients_without_telemetry")
     for row in scope.rows(_WITHOUT_OF_NAME) if scope.is_recent else ():
         yield Finding(
-            text=f"{client_text(row)} pushes no metrics ({row['reason']}).",
+            text=f"{client_text(row)} pushes no metrics.",
             next_step=reasons.telemetry_step(row),
             evidence_table="clients_without_telemetry",
             evidence=row,
@@ -220,21 +219,23 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _alert(row: Row, scope: Scope) -> Finding:
     was_open = row["is_open"] or row["closed_at"] >= scope.until
-    unit = f" {row['unit']}" if row["unit"] else ""
-    ended = "is open" if row["is_open"] else f"ended after {amount(row['duration_ms'])} ms"
+    ended = "is open" if row["is_open"] else f"ended after {texts.duration(row['duration_ms'])}"
+    peak, bound = (
+        texts.NOT_KNOWN if row[column] is None else texts.with_unit(row[column], row["unit"])
+        for column in ("peak_value", "bound")
+    )
     prefix = row["metric"].rpartition(".")[0]
     return Finding(
         text=(
             f"{client_text(row)}: alert {row['rule']} opened at {moment(row['opened_at'])} "
-            f"and {ended}: {name(row, 'metric')} was {amount(row['peak_value'])}{unit}, and "
-            f"its bound is {amount(row['bound'])}."
+            f"and {ended}; {name(row, 'metric')} reached {peak} (limit {bound})."
         ),
         problem=ALERT_OPEN if was_open else None,
         next_step=(
-            f"quotaflow troubleshoot {quote(str(row['client_instance_id']))} --metrics "
-            f"{quote(f'{prefix}.')} --yes shows more of it"
+            f"`quotaflow troubleshoot {quote(str(row['client_instance_id']))} --metrics "
+            f"{quote(f'{prefix}.')} --yes` shows more of it"
             if row["is_open"]
-            else "see metric_totals around that time"
+            else "see `quotaflow show metric_totals` around that time"
         ),
         evidence_table="metric_alerts",
         evidence=row,
@@ -242,12 +243,12 @@ def _alert(row: Row, scope: Scope) -> Finding:
 
 
 def _ended(row: Row) -> Finding:
-    is_cut_off = row["state"] == "cut_off"
+    is_cut_off, lost = row["state"] == "cut_off", row["missing_pushes"]
+    missing = f"; {counted(lost, 'push is', 'pushes are')} missing" if lost else ""
     return Finding(
         text=(
             f"{client_text(row)}: {counted(row['instances'], 'client instance')} "
-            f"{_STATES[row['state']]} ({row['state']}, "
-            f"{counted(row['missing_pushes'] or 0, 'push is', 'pushes are')} missing)."
+            f"{_STATES[row['state']]}{missing}."
         ),
         problem=CUT_OFF if is_cut_off else None,
         next_step=_step_of_ended(row),
@@ -262,7 +263,7 @@ def _step_of_ended(row: Row) -> str | None:
     if row["state"] != "refused":
         return None
     if row["refused_error_code"] != _TOO_LARGE:
-        return "see telemetry_rejections, and docs/telemetry.md for what each error means"
+        return "see `quotaflow show telemetry_rejections`; docs/telemetry.md explains each error"
     size = "its pushes" if row["refused_bytes"] is None else texts.size(row["refused_bytes"])
     return (
         f"raise telemetry.max.bytes of the brokers above {size}, or let its subscription name "

@@ -60,7 +60,7 @@ def _library(row: Row) -> str:
 
 def _software(row: Row) -> str:
     if row["client_software_name"] in _UNNAMED:
-        return "a library that it does not name"
+        return "an unnamed library"
     return f"{row['client_software_name']} {row['client_software_version']}"
 
 

@@ -146,9 +146,8 @@ def _alert(row: Row) -> str:
         value = f"{_number(row['value'])}{unit}, bound {_number(row['bound'])}"
         return f"alert {row['rule']} opened: {_cut(row['metric'])} of {client} is {value}"
     worst = f"worst {_number(row['peak_value'])}{unit}"
-    return (
-        f"alert {row['rule']} closed ({row['reason']}): {_cut(row['metric'])} of {client}, {worst}"
-    )
+    closed = f"alert {row['rule']} closed ({row['reason'] or 'ended'})"
+    return f"{closed}: {_cut(row['metric'])} of {client}, {worst}"
 
 
 def _change(row: Row) -> str:
@@ -170,8 +169,9 @@ def _config(row: Row) -> str:
 
 def _check(row: Row) -> str:
     column = f" of {row['column_name']}" if row["column_name"] else ""
-    failed = f"{row['failed_rows']} of {counted(row['checked_rows'], 'row')}"
-    return f"critical check failed: {row['suite']}: {row['expectation']}{column}: {failed}"
+    rows = "some" if row["failed_rows"] is None else row["failed_rows"]
+    failed = f"{rows} of {counted(row['checked_rows'], 'row')}"
+    return f"critical check failed: `{row['suite']}`: `{row['expectation']}`{column}: {failed}"
 
 
 def _number(value: float | None) -> str:

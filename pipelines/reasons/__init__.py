@@ -52,6 +52,7 @@ __all__ = [
     "replica_step",
     "symptom",
     "telemetry_step",
+    "throttle_fault",
     "trace",
     "trade_off",
     "wordings",
@@ -70,6 +71,8 @@ remote_read_step = partial(worded, ("remote_read_advice", "advice"))
 """What to do about a row of this view."""
 telemetry_step = partial(worded, ("clients_without_telemetry", "reason"))
 """What a row of clients_without_telemetry says, and what makes the client push."""
+throttle_fault = partial(worded, ("throttle_checks", "finding"))
+"""What is wrong with a throttle: a row of throttle_checks."""
 rebalance_trigger = partial(worded, ("rebalances", "trigger"))
 """What caused a row of rebalances. What clients name is no proof of who is guilty."""
 
@@ -159,9 +162,11 @@ def accused_burst(row: Row) -> str:
 def lag_cause(row: Row) -> str:
     """The cause of a row of why_groups_lag and the numbers that it rests on, in one sentence."""
     which = f" ({name(row, 'detail')})" if row["detail"] is not None else ""
-    sure = "" if row["confidence"] is None else f", confidence {row['confidence']:.2f}"
+    sure = "" if row["confidence"] is None else f"; confidence {row['confidence']:.2f}"
     numbers = ", ".join(
-        f"{cut(each['signal'])} {texts.precise(each['value'], 3)}" for each in row["evidence"] or ()
+        f"{cut(each['signal']).replace('_', ' ')} {texts.precise(each['value'], 3)}"
+        for each in row["evidence"] or ()
     )
-    rests = f": {numbers}" if numbers else ""
-    return f"{cut(row['cause']).replace('_', ' ')}{which}{sure}{rests}"
+    rests = f"; {numbers}" if numbers else ""
+    why = meaning(("why_groups_lag", "cause"), row["cause"]) or cut(row["cause"])
+    return f"{why}{which}{sure}{rests}"

@@ -3,7 +3,7 @@
 In braces of a template stand:
 
 - `{topic}`: a cell as a name.
-- `{rate_per_s:1}`: a number with so many decimals; `{bytes:size}`: one in a form of `_FORMS`.
+- `{bytes:size}`: a number in a form of `_FORMS`.
 - `{usage:unit}`: a signal with its unit, which `with_signals` has beside it.
 - `{hosts|host}`, `{answers|batch was|batches were}`: a whole number with its noun.
 - `{UNIT}`: a phrase. The first of its cases that is true of the row is its text.
@@ -36,15 +36,13 @@ OF_EVERY_ROW = frozenset(
 _PLACE = re.compile(r"\{(\w+)(?::(\w+)|\|([^|{}]+)(?:\|([^|{}]+))?)?\}")
 _CONDITION = re.compile(r"(\w+)(?:(!?=|>)(\w+))?")
 _FORMS: Mapping[str, Callable[[float], str]] = {
-    **{str(decimals): partial(texts.fixed, decimals=decimals) for decimals in (0, 1, 3)},
+    "0": texts.fixed,
+    "number": texts.number,
     "size": texts.size,
     "rate": texts.rate,
-    "percent": lambda share: texts.fixed(share / 0.01, 1),
     "share": texts.share,
     "duration": texts.duration,
     "seconds": lambda s: texts.duration(s * 1e3),
-    "s": lambda ms: texts.fixed(ms / 1e3, 1),
-    "hours": lambda ms: texts.fixed(ms / 3.6e6, 1),
 }
 
 
@@ -158,8 +156,7 @@ def _shown(place: re.Match[str], row: Row) -> str:
     if cell is None:
         return UNKNOWN
     if form == "unit":
-        unit = row[f"{column}_unit"]
-        return texts.fixed(float(cell), 1) + ("" if unit is None else f" {cut(unit)}")
+        return texts.with_unit(float(cell), row[f"{column}_unit"])
     return _FORMS[form](float(cell)) if form else cut(cell)
 
 
@@ -216,17 +213,20 @@ def cure(cause: str | None) -> str | None:
 
 def accusation(row: Row, offender: str, ids: str, cause: str) -> str:
     """Who took producer ids, why, and what its owner should do, of a row with these columns."""
-    why = row[cause]
-    taken = rendered(f"{offender} took {{{ids}|producer id}}; cause: {{{cause}}}: ", row)
-    return taken + (cure(why if why is None else str(why)) or "see producer_id_bursts")
+    code = row[cause] if row[cause] is None else str(row[cause])
+    taken = rendered(f"{offender} took {{{ids}|producer id}}", row)
+    why = meaning(("producer_id_bursts", "cause"), code)
+    return "; ".join(
+        (taken, *([why] if why else []), cure(code) or "see `quotaflow show producer_id_bursts`")
+    )
 
 
 def _cause_of_lag(row: Row) -> str:
-    return meaning(("why_groups_lag", "cause"), row["cause"]) or cut(row["cause"])
+    return meaning(("why_groups_lag", "cause"), row["cause"]) or name(row, "cause")
 
 
 def _seconds(row: Row) -> str:
-    return texts.fixed((row["ended_at"] - row["started_at"]).total_seconds(), 1)
+    return texts.duration((row["ended_at"] - row["started_at"]).total_seconds() * 1e3)
 
 
 def _at_all_brokers(row: Row) -> str:

@@ -63,7 +63,7 @@ def section(scope: Scope) -> ReportSection:
     ends, ledger = scope.ask(ENDS), _ledger(scope)
     owned, open_ones = _owned(ledger), [_description(record) for record in ledger.open_records]
     if not ends and not owned and not open_ones:
-        sentence = "Nothing was written to the cluster in this time, and nothing of ours stands."
+        sentence = "Nothing was written to the cluster in this time, and quotaflow owns no config."
         return ReportSection(
             time_range=texts.time_range(scope.since, scope.now), sentences=(sentence,)
         )
@@ -75,11 +75,13 @@ def section(scope: Scope) -> ReportSection:
         if owned or open_ones
         else "Nothing.",
         grids=(
-            grid("What quotaflow holds now", owned, _OWNED_COLUMNS, "Nothing."),
+            grid("What quotaflow owns now", owned, _OWNED_COLUMNS, "Nothing."),
             grid("Changes by their end, the newest first", ends, _MADE, "None ended."),
             grid("Changes without an end", open_ones, _OPEN_COLUMNS, "Every change has its end."),
         ),
-        left_out=("Before each end there is a step begun in config_changes, with who ran it.",),
+        left_out=(
+            "`quotaflow show config_changes` also has when each change began, and who ran it.",
+        ),
         alarms=tuple(_alarms(owned, open_ones, scope.now)),
     )
 
@@ -123,10 +125,10 @@ def _ended(ends: Sequence[Row]) -> str:
 
 def _holding(owned: Sequence[Row], now: datetime) -> str:
     if not owned:
-        return "quotaflow holds nothing now."
+        return "quotaflow owns no config now."
     over = _over(owned, now)
-    late = f", {len(over):,} of them past their lease" if over else ""
-    return f"quotaflow holds {counted(len(owned), 'config')} now{late}."
+    late = f"; the lease of {len(over):,} is over" if over else ""
+    return f"quotaflow owns {counted(len(owned), 'config')} now{late}."
 
 
 def _unended(open_ones: Sequence[Row]) -> str:

@@ -84,7 +84,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
         parts.append(f"change the settings below, of {clients}")
     if problems:
         clients = texts.names(row["client_id"] for row in problems)
-        parts.append(f"`quotaflow why NAME` says more of reads that went wrong, of {clients}")
+        parts.append(f"`quotaflow why NAME` shows why reads fail, first for {clients}")
     return texts.to_do(parts)
 
 
@@ -98,7 +98,7 @@ def _wrong(problems: Sequence[Row]) -> str:
     if not problems:
         return "All could read as they should."
     clients = texts.names(row["client_id"] for row in problems)
-    return f"Not all could read as they should: {clients}."
+    return f"{clients} could not read as they should."
 
 
 def _charts(sizes: Sequence[Row]) -> tuple[Figure, ...]:

@@ -81,8 +81,8 @@ def section(scope: Scope) -> ReportSection:
             grid("Jobs, the oldest first", flows, _FLOW_COLUMNS, "No job ran."),
         ),
         left_out=(
-            "What a job read counts once, though it may fill several tables from it; what it wrote "
-            "counts for each, and again where it was computed anew.",
+            "A row that a job read counts once. A row that it wrote counts for each table, and "
+            "again if it was computed again.",
         ),
         alarms=tuple(_age_alarm(scope, flows)),
     )
@@ -121,7 +121,7 @@ def _lost(flows: Sequence[Row]) -> str:
 
 def _oldest(scope: Scope, flows: Sequence[Row]) -> str:
     row = flows[0]
-    return f"The job furthest behind is {row['job']}: its newest event is " + (
+    return f"The job furthest behind is `{row['job']}`: its newest event is " + (
         f"{texts.age(row['newest'], scope.now)} old."
     )
 

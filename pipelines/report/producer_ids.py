@@ -90,15 +90,15 @@ def section(scope: Scope) -> ReportSection:
     return ReportSection(
         time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_taken(first), *_blame(accused)),
-        advice="; ".join(f"{cause}: {what}" for cause, what in causes.items()) or _fit(first),
+        advice=texts.to_do([*filter(None, causes.values())]) if accused else _fit(first),
         charts=(_chart(scope, rows),),
         grids=(
             grid("Who took new producer ids, offenders first", rows, _COLUMNS, "Nobody."),
             _heap(scope.ask_if_made(HEAP)),
         ),
         left_out=(
-            "The rates are open loop: nobody was throttled. Causes are read off the worst burst in "
-            "all of the tables; `quotaflow what-if --producer-ids-rate R` tells what a quota does.",
+            "Nobody was throttled: stock brokers do not limit new producer ids. Causes are of the "
+            "worst burst. `quotaflow what-if --producer-ids-rate R` shows what a quota does.",
         ),
     )
 
@@ -110,8 +110,8 @@ def _taken(first: Row) -> str:
     if not first["limited"]:
         return taken + "conf sets no quota for them (producer_ids)."
     return taken + (
-        f"{first['violators']:,} of {first['limited']:,} with a quota in conf (producer_ids) went "
-        "over it. Stock brokers do not enforce it."
+        f"{first['violators']:,} of {first['limited']:,} with a quota in conf took "
+        "more. Stock brokers do not enforce it."
     )
 
 
@@ -120,12 +120,12 @@ def _fit(first: Row) -> str:
         return "Nothing: nobody is accused."
     if not first["violators"]:
         return "Nothing: all stayed within their quota."
-    return "Nobody is accused; check whether the quota of conf fits those who went over it."
+    return "Nobody is accused: check the quota of conf for those who took more."
 
 
 def _blame(accused: Sequence[Row]) -> tuple[str, ...]:
     return tuple(
-        f"{texts.listed(reasons.accused_burst(row), texts.SENTENCE_CHARS)}: "
+        f"{texts.listed(reasons.accused_burst(row), texts.SENTENCE_CHARS)}; "
         f"{texts.listed(reasons.burst(row), texts.SENTENCE_CHARS)}."
         for row in accused[:3]
     )

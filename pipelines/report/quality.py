@@ -39,7 +39,7 @@ def section(scope: Scope) -> ReportSection:
     failed = [row for row in rows if not row["success"]]
     first = rows[0]
     sentence = (
-        f"{first['all_failed']:,} of {counted(first['checks'], 'check')} failed when last run."
+        f"{first['all_failed']:,} of {counted(first['checks'], 'check')} failed in the last run."
     )
     return ReportSection(
         time_range=f"last run {texts.moment(first['last_run'])} UTC",
@@ -48,5 +48,5 @@ def section(scope: Scope) -> ReportSection:
         if failed
         else "Nothing.",
         grids=(grid("Checks that fail, critical ones first", failed, _FAILED, "None fails."),),
-        left_out=("Each check was run over what was new since the one before it.",),
+        left_out=("Each check reads only the rows since the check before.",),
     )

@@ -110,8 +110,8 @@ def section(scope: Scope) -> ReportSection:
             ),
         ),
         left_out=(
-            "Brokers log no cause of a throttle: it is inferred, as the fullest of the quotas that "
-            "could have been it. Request time is estimated.",
+            "Brokers log no cause of a throttle: the fullest quota that could be it is shown. "
+            "Request time is estimated.",
         ),
     )
 
@@ -127,9 +127,8 @@ def _shares(throttled: Sequence[Row]) -> Iterator[str]:
     shares = [row for row in throttled if row["share_requests"]]
     if shares:
         yield (
-            f"Share consumers among them: {texts.names(_client(row) for row in shares)}. Brokers "
-            "charge the bytes of SHARE_FETCH to consumer_byte_rate and log none, so use of this "
-            "quota is at least what is shown."
+            f"Share consumers use more than is shown: {texts.names(map(_client, shares))}. Brokers "
+            "charge the bytes of SHARE_FETCH and do not log them."
         )
 
 
@@ -139,8 +138,7 @@ def _nearness(buckets: Sequence[Row]) -> str:
     first = buckets[0]
     return (
         f"In the last hour {first['all_throttled']:,} of {counted(first['of_all'], 'quota')} "
-        f"in use throttled their clients, and {first['all_near']:,} came near their limit or over "
-        "it without that."
+        f"in use throttled their clients, and {first['all_near']:,} came near their limit."
     )
 
 
@@ -150,7 +148,7 @@ def _advice(throttled: Sequence[Row], advised: Sequence[Row]) -> str:
         return f"Raise the quotas below, of {users}, or let them send less at once."
     if throttled:
         principal = texts.listed(throttled[0]["principal"])
-        return f"`quotaflow why NAME` says what would help, first of {principal}."
+        return f"`quotaflow why NAME` shows what helps, first for {principal}."
     return "Nothing: no quota throttled anybody."
 
 

@@ -112,14 +112,14 @@ def _sentence(pairs: Sequence[Row]) -> str:
         for name in ("bytes", "cross_rack_bytes", "avoidable_bytes", "avoidable_cost")
     )
     sentence = f"Consumers read {texts.size(total)}; {texts.size(crossed)} crossed racks"
-    sentence += f", and {texts.size(avoidable)} of that need not have"
+    sentence += f", and {texts.size(avoidable)} of that without need"
     return sentence + (f" ({texts.money(cost, pairs[0]['currency'])})." if cost else ".")
 
 
 def _unknown(pairs: Sequence[Row]) -> Iterator[str]:
     unknown = sum(row["bytes"] for row in pairs if row["cross_rack_bytes"] is None)
     if unknown:
-        yield f"For {texts.size(unknown)} the rack of one side is not known (producers tell none)."
+        yield f"For {texts.size(unknown)} the rack of one side is not known (producers name none)."
     racks = len({row["client_rack"] for row in pairs})
     if racks > _MAX_RACKS:
         yield f"Heat maps have the {_MAX_RACKS} racks of clients with most bytes, of {racks}."

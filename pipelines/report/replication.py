@@ -146,7 +146,7 @@ def _moves(moves: Sequence[Row]) -> str:
     if not moves:
         return "No replica was moved."
     total = counted(moves[0]["of_all"], "move")
-    return f"{total} of replicas: {moves[0]['done']:,} done."
+    return f"{total} of replicas; {moves[0]['done']:,} ended."
 
 
 def _checks(checks: Sequence[Row]) -> str:

@@ -101,11 +101,11 @@ def nothing(scope: Scope, table: str) -> str:
         last = scope.last(table)
         if last is not None:
             return (
-                f"{table} has no rows since {texts.moment(scope.since)} UTC, where this report "
+                f"`{table}` has no rows since {texts.moment(scope.since)} UTC, where this report "
                 f"begins; its newest is of {texts.moment(last)}: name it with --since."
             )
     needs = "" if declared.level == ADMIN_API else f" from {IN_WORDS[declared.level]}"
-    return f"{table} has no rows of this cluster: `quotaflow {filler(table)}` fills it{needs}."
+    return f"`{table}` has no rows of this cluster: `quotaflow {filler(table)}` fills it{needs}."
 
 
 Fill = Callable[[Scope], ReportSection]

@@ -127,11 +127,13 @@ def _unknown(scope: Scope, teams: Sequence[Row], known_s: float | None) -> tuple
     unknown = sum(row["unknown_rack_bytes"] or 0 for row in teams)
     if unknown:
         sentences.append(
-            f"Bytes that crossed racks are least values: for {texts.size(unknown)} the rack of one "
+            f"Bytes that crossed racks are a minimum: for {texts.size(unknown)} the rack of one "
             "side is not known."
         )
     if not scope.reader.is_made(_REMOTE):
-        sentences.append("Reads from remote storage are not known: no job wrote remote_reads yet.")
+        sentences.append(
+            "Reads from remote storage are not known: no job wrote `remote_reads` yet."
+        )
     sentences += _unknown_storage(teams, known_s)
     if all(row["cost"] is None for row in teams):
         sentences.append("No cost is known: no snapshot has a price of conf (`prices`).")
@@ -149,7 +151,7 @@ def _unknown_storage(teams: Sequence[Row], known_s: float | None) -> list[str]:
     unsized = sum(row["unsized_topics"] for row in teams)
     if unsized:
         sentences.append(
-            f"Storage costs are least values: for {counted(unsized, 'topic')} an hour has a "
-            "replica without a size, and no cost (`quotaflow show storage_by_hour`)."
+            f"Storage costs are a minimum: {counted(unsized, 'topic has', 'topics have')} hours "
+            "with a replica of unknown size (`quotaflow show storage_by_hour`)."
         )
     return sentences

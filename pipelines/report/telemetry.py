@@ -120,7 +120,7 @@ def _coverage(kinds: Sequence[Row]) -> str:
     )
     of_all = texts.share(missing / expected) if expected else "none"
     return (
-        f"{counted(instances, 'client instance was', 'client instances were')} asked to push; of "
+        f"{counted(instances, 'client instance has', 'client instances have')} to push metrics; of "
         f"{counted(expected, 'expected push', 'expected pushes')} {of_all} are missing, and "
         f"{counted(rejected, 'was', 'were')} rejected."
     )
@@ -144,7 +144,7 @@ def _never(without: Sequence[Row]) -> str:
         (other, "of software whose versions are not known"),
     )
     kinds = ", ".join(f"{clients:,} {kind}" for clients, kind in parts if clients)
-    return f"{counted(first['all_clients'], 'client')} never asked to push: {kinds}."
+    return f"{counted(first['all_clients'], 'client')} never requested a subscription: {kinds}."
 
 
 def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> str:

@@ -11,7 +11,7 @@ NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
 _MAX_NAMES = 5
 _SMALL, _GROUPED, _MAX_ERROR = 10, 1_000, 0.05
-_LEAST = 1e-9
+_LEAST, _NO_DECIMALS = 1e-9, 99.95
 _UNITS_OF_TIME = (
     (1e3, 1e0, "ms"),
     (12e4, 1e3, "s"),
@@ -101,16 +101,25 @@ def size(size_bytes: float | None) -> str:
     """Bytes in powers of ten: 1.2 MB."""
     if size_bytes is None or not math.isfinite(size_bytes):
         return NOT_KNOWN
-    from rich.filesize import decimal  # noqa: PLC0415  a bundle builds without packages
-
-    if abs(size_bytes) < _GROUPED:
+    if round(abs(size_bytes)) < _GROUPED:
         return f"{number(size_bytes)} {noun(size_bytes, 'byte')}"
-    return "-" * (size_bytes < 0) + decimal(round(abs(size_bytes)))
+    value, units = size_bytes, iter(("kB", "MB", "GB", "TB", "PB", "EB"))
+    unit = "bytes"
+    while round(abs(value)) >= _GROUPED and (larger := next(units, None)):
+        value, unit = value / _GROUPED, larger
+    return f"{value:,.{0 if abs(value) >= _NO_DECIMALS else 1}f} {unit}"
 
 
 def rate(bytes_per_s: float | None) -> str:
     """Bytes per second in powers of ten; empty if unknown."""
     return "" if bytes_per_s is None else f"{size(bytes_per_s)}/s"
+
+
+def with_unit(value: float, unit: str | None) -> str:
+    """A number as people read it in this unit of a metric: 20.1 kB/s, 3.9 s."""
+    if unit in {"bytes/s", "ms"}:
+        return rate(value) if unit == "bytes/s" else duration(value)
+    return f"{number(value)} {listed(unit)}" if unit and unit != "1" else number(value)
 
 
 def duration(ms: float | None) -> str:

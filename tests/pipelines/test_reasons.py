@@ -25,7 +25,7 @@ from ..delta_tables import NOON
 TOKEN = re.compile(r"'[^']*'|[\w.]+|\S")
 PLURAL = re.compile(
     r"(?<![\w.,=-])1 (?:new |client |producer )?"
-    r"(?!does|fails|gets|has|is|lags|reads|says|sends|takes|waits|was)\w+[a-rt-z]s\b"
+    r"(?!does|fails|gets|has|is|lags|names|reads|says|sends|slows|takes|waits|was)\w+[a-rt-z]s\b"
 )
 WORDINGS = {place: of_column.by_code for place, of_column in reasons.wordings().items()}
 
@@ -102,10 +102,15 @@ SIGNALS_OF = {
     "why_groups_lag": {name for names in lag_cause.SIGNALS.values() for name in names},
 }
 """Names of evidence, which sentences read as columns."""
+FINDINGS = next(
+    column.comment for column in TABLES["throttle_checks"].columns if column.name == "finding"
+)
 SYMPTOMS = {"slow", "failing", "lag", "move_stalled"}
 OF_RULES = {
     ("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN},
     ("client_diagnoses", "cause"): {*diagnosis.CAUSES},
+    ("throttle_checks", "finding"): {*re.findall(r"\b[a-z]+_\w+", FINDINGS)}
+    - {"throttle_sizing", "stale_throttle_s"},
     ("diagnoses", "symptom"): SYMPTOMS,
     ("incidents", "symptom"): SYMPTOMS,
 }
@@ -151,19 +156,19 @@ def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
         "consumers alone may wait",
         *("desired_configs", "reason_code", "producer_ids_of_many"),
         {"broker_id": 2, "fetch_p99_ms": 900.0, "usual_fetch_p99_ms": 5.0},
-        "clients of broker 2 wait: p99 of PRODUCE ? ms, usually ?, of FETCH 900 ms, usually 5",
+        "clients of broker 2 wait: p99 of FETCH 900 ms (usually 5 ms)",
     ),
     (
         "clients wait, and no partition is at its least",
         *("desired_configs", "reason_code", "clients_degraded"),
         {"produce_p99_ms": 900.0, "usual_produce_p99_ms": 5.0, "shrunk_partitions": 0},
-        "clients wait: p99 of PRODUCE 900 ms, usually 5, of FETCH ? ms, usually ?",
+        "clients wait: p99 of PRODUCE 900 ms (usually 5 ms)",
     ),
     (
         "a short burst has a length",
         *("producer_id_bursts", "cause", "unknown"),
         {"started_at": NOON, "ended_at": NOON + timedelta(milliseconds=4)},
-        "in 0.004 s;",
+        "in 4 ms;",
     ),
 )
 def test_a_sentence_claims_what_its_columns_say(

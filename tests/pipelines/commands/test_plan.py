@@ -138,7 +138,7 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     printed = plan(code=3).out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
     assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in printed
-    assert "and 2.0 MB/s are set by User:admin" in printed
+    assert "User:admin set 2.0 MB/s" in printed
     assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in printed
     assert all(line.isprintable() for line in printed.splitlines())
     first = plan("--json", code=3).rows[0]
@@ -152,8 +152,8 @@ def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Wareh
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
     make_tables_and_answers(warehouse, seen_now(content))
     errors = plan().err
-    assert "broker 1 in cluster c1: replication.manage of conf is false; 4.0 MB/s fit" in errors
-    assert "topic u in cluster c1: left over, but set by a login before the request log" in errors
+    assert "broker 1 in cluster c1: replication.manage of conf is false; else 4.0 MB/s" in errors
+    assert "topic u in cluster c1: left over, but a login before the request log" in errors
     assert all(line.isprintable() for line in errors.splitlines())
 
 

@@ -53,9 +53,9 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     requests = [request(5, "PRODUCE", **DAVE, client_software_name="librdkafka")]
     out = why({"quota_usage": rows, "requests": requests}, "dave").out
     assert "exports: 16 of 20 requests charged to producer_byte_rate were throttled" in out
-    assert "18,000 ms in all, most likely by its producer_byte_rate" in out
-    assert "user dave may use 20,000 bytes/s of producer_byte_rate at each broker" in out
-    assert "at 12:00:11 UTC its bucket used 63,000 at broker 2 (315 %)" in out
+    assert "18 s in all, most likely by its producer_byte_rate" in out
+    assert "producer_byte_rate of user dave is 20.0 kB/s at each broker" in out
+    assert "at 12:00:11 UTC its clients used 63.0 kB/s at broker 2 (315 %)" in out
     assert "--entity-type users --entity-name dave --add-config producer_byte_rate=40000" in out
     assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 request" in out
 
@@ -64,10 +64,10 @@ def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     share = {"quota_type": "consumer_byte_rate", "share_requests": 9, "is_lower_bound": True}
     rows = [throttled(0, 0.0, throttled_by="consumer_byte_rate", is_estimated=True, **share)]
     out = why({"quota_usage": rows}, "dave").out
-    assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9,000 ms in all, " in out
-    assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH of share groups" in out
-    assert "A throttled answer counts as a delivery of records that stay locked" in out
-    assert "its bucket used at least 0 at broker 2 (0 %)" in out
+    assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9 s in all, " in out
+    assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH." in out
+    assert "A throttled answer counts as a delivery, and its records reach no client" in out
+    assert "its clients used at least 0 bytes/s at broker 2 (0 %)" in out
     assert "--add-config consumer_byte_rate=40000" in out
 
 
@@ -85,8 +85,8 @@ def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
     out = why({"quota_usage": rows}, "dave", "--at", at(1_800).isoformat()).out
     assert out.startswith("dave, 2026-11-21 12:00:00 to 13:00:00 UTC")
     assert "exports: 8 of 20 requests charged to producer_byte_rate were throttled" in out
-    assert "in the hour from 12:00 UTC its bucket used 63,000 at broker 2 (315 %)" in out
-    assert "It shares that bucket with User:dave as b (50)." in out
+    assert "in the hour from 12:00 UTC its clients used 63.0 kB/s at broker 2 (315 %)" in out
+    assert "It shares this quota with User:dave as b (50 bytes/s)." in out
     first = why({}, "dave", "--at", at(1_800).isoformat(), "--json").rows[0]
     assert first["evidence"]["usage"] == 900
     rows = [row | {"rolled_up_s": 60} for row in rows[:1]]
@@ -117,8 +117,8 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
         used(0, 5.0, principal="User:bob", client_id="b", quota_bucket_user="bob", quota_level=6),
     ]
     out = why({"quota_usage": rows}, "exports").out
-    assert "the default user may use 20,000 bytes/s" in out
-    assert "It shares that bucket with User:dave as other-6 (1,006), " in out
+    assert "producer_byte_rate of the default user is 20.0 kB/s" in out
+    assert "It shares this quota with User:dave as other-6 (1.0 kB/s), " in out
     assert "and 3 more." in out
     assert "--entity-type users --entity-default --add-config" in out
     assert "bob" not in out
@@ -130,22 +130,22 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
     (
         "without a quota, when no snapshot was taken",
         [used(0, 15_000.0, None)],
-        ["Which client quotas bind it is not known: `quotaflow snapshot`"],
+        ["Its client quotas are not known: `quotaflow snapshot`"],
     ),
     (
         "throttled by what nobody knows",
         [throttled(0, 15_000.0, limit=None, throttled_by=None)],
-        ["by a quota no snapshot knows of"],
+        ["by a quota that no snapshot has"],
     ),
     (
         "a quota callback class",
         [used(0, 25_000.0, enforcement="callback")],
-        ["not enforced by stock rules"],
+        ["which may allow more or less"],
     ),
     (
         "an estimate says so",
         [used(0, 30.0, 50.0, quota_type="request_percentage", is_estimated=True)],
-        ["its bucket used about 30 at broker 2 (60 %)"],
+        ["its clients used about 30 % of a thread at broker 2 (60 %)"],
     ),
 )
 def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
@@ -167,7 +167,7 @@ def test_only_the_span_that_is_asked_for_counts(why: Why) -> None:
 def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     content = {"quota_usage": [used(0, 1.0)], "producer_id_rates": [violation("User:dave", at(3))]}
     out = why(content, "dave").out
-    assert "dave took new producer ids at 12.3 per second at broker 1, and conf allows 1.5" in out
+    assert "dave took new producer ids at up to 12 per second at broker 1; conf allows 1.5" in out
     assert "cause:" not in out
 
 
@@ -227,4 +227,4 @@ def test_hostile_names_stay_text(why: Why) -> None:
 def test_once_a_snapshot_was_taken_no_quota_is_said_to_be_none(why: Why) -> None:
     content = {"quota_usage": [used(0, 15_000.0, None)], "settings": FILLED["settings"]}
     out = why(content, "dave").out
-    assert "Nothing throttled it in this time. No client quota binds it." in out
+    assert "Nothing throttled it in this time. No client quota limits it." in out

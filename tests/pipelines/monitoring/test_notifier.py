@@ -176,8 +176,9 @@ def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: End
         make_table(folder, TABLES["producer_id_bursts"], ongoing)
         notifier.deliver(conf, NOW)
     assert texts(server) == [
-        "User:eve as app-* at 10.0.0.5 took 39 producer ids; cause: restart_loop: fix what ends "
-        "it, and let its supervisor wait longer each time"
+        "User:eve as app-* at 10.0.0.5 took 39 producer ids; one client after another ends "
+        "early, or works and ends; fix the crash, and let its supervisor wait longer after each "
+        "restart"
     ]
 
 

@@ -14,15 +14,17 @@ def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehou
     tables = lagging(requests=THROTTLES, quota_usage=[USAGE])
     make_tables_and_answers(warehouse, tables)
     section = groups.section(scope(warehouse))
-    assert section.sentences == ("1 pair of a group and a topic; more than a minute behind: g.",)
+    assert section.sentences == (
+        "1 pair of a group and a topic; the lag of g is more than a minute.",
+    )
     (alarm,) = section.alarms
     assert (alarm.problem, alarm.text) == (
         FALLS_BEHIND,
-        "Groups fall behind: g; causes: throttled.",
+        "The lag of g grows: a quota stops its fetches.",
     )
     causes, lags = section.grids
     assert causes.rows[0][:4] == ("g", "t", "1,100", "growing")
-    assert causes.rows[0][4].startswith("throttled (consumer_byte_rate), confidence 0.95: ")
+    assert causes.rows[0][4].startswith("a quota stops its fetches (consumer_byte_rate); ")
     assert causes.rows[0][5].startswith("raise consumer_byte_rate of its clients")
     assert lags.rows[0][:5] == ("g", "classic", "t", "1,100", "11 min")
 
@@ -32,7 +34,10 @@ def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(
 ) -> None:
     make_tables_and_answers(warehouse, lagging((0, 0, 1_000)))
     (alarm,) = groups.section(scope(warehouse)).alarms
-    assert (alarm.problem, alarm.text) == (BEHIND, "Groups are behind: g; causes: unknown.")
+    assert (alarm.problem, alarm.text) == (
+        BEHIND,
+        "The lag of g does not shrink: the tables do not show it.",
+    )
 
 
 def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
@@ -46,6 +51,4 @@ def test_a_group_that_keeps_up_has_nothing_to_do(warehouse: Warehouse) -> None:
     make_tables_and_answers(warehouse, lagging((0, 1_000, 2_000)))
     section = groups.section(scope(warehouse))
     assert section.advice.startswith("Nothing")
-    assert section.sentences == (
-        "1 pair of a group and a topic; none is more than a minute behind.",
-    )
+    assert section.sentences == ("1 pair of a group and a topic; none lags by more than a minute.",)

@@ -103,7 +103,7 @@ def test_telemetry_fills_its_section(of_level: tuple[str, dict[str, ReportSectio
     level, by_title = of_level
     section = by_title["Client telemetry and alerts"]
     if level == ADMIN_API:
-        assert "telemetry_pushes has no rows of this cluster" in section.sentences[0]
+        assert "`telemetry_pushes` has no rows of this cluster" in section.sentences[0]
         assert "from client telemetry" in section.sentences[0]
     else:
         assert "client instance" in section.sentences[0]

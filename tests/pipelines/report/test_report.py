@@ -49,7 +49,7 @@ def test_the_page_asks_no_network_and_every_link_leads_somewhere(
 
 def test_rows_before_the_time_asked_for_are_left_out_and_told(filled: Warehouse) -> None:
     (sentence,) = producer_ids.section(scope(filled, since=NOW)).left_out
-    assert "producer_id_uses has no rows since 2026-11-21 14:00:00 UTC" in sentence
+    assert "`producer_id_uses` has no rows since 2026-11-21 14:00:00 UTC" in sentence
     assert "its newest is of 2026-11-21 12:00:00" in sentence
 
 

@@ -81,7 +81,7 @@ def test_costs_and_stored_bytes_are_known_or_say_why_not(warehouse: Warehouse) -
     assert rows["no team", "t"][-3:] == ("not known", "", "less than 0.01 EUR")
     reasons = " ".join(section.left_out)
     assert "Stored bytes and their cost are those of the 30 min between snapshots." in reasons
-    assert "for 1 topic an hour has a replica without a size" in reasons
+    assert "1 topic has hours with a replica of unknown size" in reasons
     assert "No cost is known" not in reasons
 
 

@@ -82,7 +82,7 @@ def test_a_quota_that_throttled_is_not_near_at_the_same_time(warehouse: Warehous
     ]
     make_tables(warehouse, {"pipeline_progress": PROGRESS, "quota_usage": usage})
     section = quotas.section(scope(warehouse))
-    assert alarms(section, AT_ONCE) == "Throttled for 900 ms in all: User:dave."
+    assert alarms(section, AT_ONCE) == "Quotas throttled User:dave for 900 ms in all."
     assert "eve" in alarms(section, AT_ONCE + 1)
     assert "dave" not in alarms(section, AT_ONCE + 1)
     assert "1 of 2 quotas in use throttled their clients, and 1 came near" in section.sentences[1]
@@ -96,7 +96,7 @@ def test_a_throttled_share_consumer_is_named_and_its_use_is_a_lower_bound(
     usage = [used(0, "consumer_byte_rate", 0.0, **(DAVE | used_up | BY_BYTES | share))]
     make_tables(warehouse, {"pipeline_progress": PROGRESS, "quota_usage": usage})
     section = quotas.section(scope(warehouse))
-    assert section.sentences[1].startswith("Share consumers among them: shares. Brokers charge")
+    assert section.sentences[1].startswith("Share consumers use more than is shown: shares.")
     (nearest,) = [part for part in section.grids if part.caption.startswith("Quotas by how full")]
     assert "at least 0" in " ".join(str(cell) for row in nearest.rows for cell in row)
 
@@ -175,5 +175,5 @@ def test_reads_that_went_wrong_call_for_no_setting(warehouse: Warehouse) -> None
     make_tables(warehouse, content)
     make_answers(warehouse, "SELECT * FROM read_problems")
     section = fetches.section(scope(warehouse))
-    assert section.advice.startswith("`quotaflow why NAME` says more of reads that went wrong")
+    assert section.advice.startswith("`quotaflow why NAME` shows why reads fail")
     assert "settings" not in section.advice

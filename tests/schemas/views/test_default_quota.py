@@ -135,7 +135,7 @@ def test_the_default_is_proposed_only_where_single_limits_do_not_do() -> None:
     assert plan_inputs.worded(row).reason.startswith(
         "3 users take producer ids faster than the default, and a plan limits 2 of them one by one"
     )
-    assert "457.9 MB of heap" in plan_inputs.worded(row).reason
+    assert "458 MB of heap" in plan_inputs.worded(row).reason
 
 
 def test_no_other_row_names_a_default() -> None:
