@@ -22,7 +22,7 @@ def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
     """
     # Without copies: nobody else has the tree.
     tree = _parsed(sql).transform(_with_floored_millis, copy=False)
-    tree = tree.transform(_with_groups, copy=False)
+    tree = tree.transform(_with_groups, copy=False).transform(_with_len, copy=False)
     if within:
         _rename(tree, within)
     return tree.sql(dialect="duckdb", pretty=True, copy=False)
@@ -97,6 +97,15 @@ def _with_groups(node: "Expr") -> "Expr":
 
     if isinstance(node, exp.RegexpReplace) and (text := node.args["replacement"]).is_string:
         node.set("replacement", exp.Literal.string(re.sub(r"\$([0-9])", r"\\\1", text.name)))
+    return node
+
+
+def _with_len(node: "Expr") -> "Expr":
+    """The length of a list by len: before DuckDB 2.0, cardinality takes a map alone."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "cardinality":
+        return exp.Anonymous(this="len", expressions=node.expressions)
     return node
 
 

@@ -20,6 +20,10 @@ def test_milliseconds_are_rounded_down_as_in_spark(time: str, millis: int) -> No
     assert duckdb.sql(sql.replace("TIMESTAMPTZ", "TIMESTAMP")).fetchall() == [(millis,)]
 
 
+def test_the_length_of_a_list_is_what_duckdb_before_2_takes() -> None:
+    assert in_duckdb("SELECT cardinality(array(1, 2)) AS n") == "SELECT\n  LEN([1, 2]) AS n"
+
+
 @cases(
     ("sql", "names"),
     ("not a column", "SELECT requests FROM traffic", {"traffic"}),
