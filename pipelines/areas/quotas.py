@@ -200,8 +200,8 @@ def _limit(scope: Scope, row: Row) -> Finding:
 
 
 def _problem(row: Row) -> Problem | None:
-    if row["all_throttled_requests"] and row["all_throttle_time_ms"] >= _LEAST_MS:
-        return THROTTLED
+    if row["all_throttled_requests"]:
+        return THROTTLED if row["all_throttle_time_ms"] >= _LEAST_MS else None
     return NEAR if _is_near(row) else None
 
 
