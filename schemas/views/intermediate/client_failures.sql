@@ -3,7 +3,7 @@
 -- area: requests
 -- level: sampled_log
 -- description: Requests of clients with an error that normal work does not bring. A rebalance, a new
---   fetch session, member or subscription are left out. Answers about symptoms read it.
+--   fetch session, member or subscription, and a transaction that ends, are left out. Answers about symptoms read it.
 -- columns:
 --   from request_times: cluster_id
 --   minute: start of the minute
@@ -23,5 +23,6 @@ SELECT
     error.requests
 FROM (SELECT *, explode(errors) AS error FROM request_times WHERE principal IS NOT NULL) AS erred
 -- REBALANCE_IN_PROGRESS, FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
--- MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH, UNKNOWN_SUBSCRIPTION_ID (error_names).
-WHERE error.error_code NOT IN (27, 70, 71, 79, 110, 117)
+-- MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH, UNKNOWN_SUBSCRIPTION_ID (error_names). And
+-- CONCURRENT_TRANSACTIONS: the last transaction of the producer is still being ended (KIP-890).
+WHERE error.error_code NOT IN (27, 51, 70, 71, 79, 110, 117)
