@@ -26,10 +26,10 @@
 --     these, which is no part of the sum
 --   rank INT: 1 for the cause with the greatest share
 --   cause STRING: of slow: quota, noisy_neighbour, own_load, busy_broker, slow_broker,
---     large_requests, slow_appends, throttled_move, slow_follower, slow_replicas, busy_network or
---     slow_reader. Of failing: not_authorized, unknown_topic, too_large, not_enough_replicas,
---     leader_changes, coordinator_changes, timed_out, fenced, refused_by_quota, out_of_range or
---     other_errors. Or not_explained
+--     large_requests, slow_appends, slow_follower, slow_replicas, busy_network or slow_reader. Of
+--     failing: not_authorized, unknown_topic, too_large, not_enough_replicas, leader_changes,
+--     coordinator_changes, timed_out, fenced, refused_by_quota, out_of_range or other_errors. Or
+--     not_explained
 --   share DOUBLE: part of the wait or of the errors that the cause explains, 0 to 1; the shares of a
 --     symptom add up to 1
 --   confidence DOUBLE: 0.3 to 0.95, how well the evidence supports it; null: not_explained
@@ -311,20 +311,22 @@ followers AS (
                 'records', behind.max_lag, 'topic', behind.topic, 'partition', behind.partition,
                 'replica_id', behind.replica_id
             )
-        ) AS farthest,
-        count(DISTINCT moves.replica_id) AS moving_replicas
+        ) AS farthest
     FROM episodes
     INNER JOIN used_topics AS produced USING (cluster_id, principal, program)
     INNER JOIN lags AS behind
         ON episodes.cluster_id = behind.cluster_id
         AND produced.topic = behind.topic
         AND behind.minute BETWEEN episodes.since AND episodes.last_minute
-    LEFT JOIN reassignments AS moves
+    -- A replica that moves is not in sync yet: acks=all does not wait for it.
+    LEFT ANTI JOIN reassignments AS moves
         ON behind.cluster_id = moves.cluster_id
         AND behind.topic = moves.topic
         AND behind.partition = moves.partition
         AND behind.replica_id = moves.replica_id
-        AND moves.state IN ('moving', 'stuck', 'never_converges')
+        AND moves.state <> 'in_place'
+        AND unix_micros(moves.requested_time) < unix_micros(behind.minute) + 60000000
+        AND coalesce(moves.joined_time >= behind.minute, TRUE)
     WHERE
         episodes.api = 'PRODUCE'
         AND episodes.symptom = 'slow'
@@ -394,7 +396,6 @@ SELECT
     followers.farthest.topic AS follower_topic,
     followers.farthest.partition AS follower_partition,
     followers.farthest.records AS follower_lag,
-    followers.moving_replicas,
     errors.errors
 FROM episodes
 INNER JOIN ids ON episodes.id = ids.id

@@ -38,8 +38,8 @@ _CAUSES = {code: cause for cause, codes in _ERRORS.items() for code in codes}
 OTHER_ERRORS = "other_errors"
 CAUSES = (
     *("quota", "noisy_neighbour", "own_load", "busy_broker", "slow_broker", "large_requests"),
-    *("slow_appends", "throttled_move", "slow_follower", "slow_replicas", "busy_network"),
-    *("slow_reader", *_ERRORS, OTHER_ERRORS, NOT_EXPLAINED),
+    *("slow_appends", "slow_follower", "slow_replicas", "busy_network", "slow_reader"),
+    *(*_ERRORS, OTHER_ERRORS, NOT_EXPLAINED),
 )
 
 
@@ -92,9 +92,8 @@ class Suffering:
     """What the same API took of that broker for all other clients."""
     broker_usual_local_ms: float | None = None
     follower_id: int | None = None
-    """The follower that was farthest behind in a topic of the client."""
+    """The follower that was farthest behind in a topic of the client, of those that do not move."""
     follower_lag: int | None = None
-    moving_replicas: int | None = None
     failed_requests: int | None = None
     errors: tuple[tuple[int, str, int], ...] = ()
     """Error codes of Kafka with their names, each with the number of requests."""
@@ -175,7 +174,8 @@ def _local(s: Suffering, share: float) -> ClientCause:
             )
     if s.request_bytes and s.usual_request_bytes:
         larger = s.request_bytes / s.usual_request_bytes
-        if larger >= 2:  # noqa: PLR2004
+        usual_ms = s.usual_local_ms if s.usual_local_ms is not None else s.local_ms
+        if larger >= 2 and (s.local_ms or 0.0) <= 5 * larger * (usual_ms or 0.0):  # noqa: PLR2004
             sizes = ("request_bytes", "usual_request_bytes")
             sure = round(0.5 + 0.3 * ramp(larger, 2, 5), 2)
             return ClientCause("large_requests", share, sure, (*signals, *sizes))
@@ -184,11 +184,10 @@ def _local(s: Suffering, share: float) -> ClientCause:
 
 def _replicas(s: Suffering, share: float) -> ClientCause:
     signals = ("replicas_ms", "usual_replicas_ms", "peers_replicas_ms")
-    followers = (*signals, "follower_id", "follower_lag", "moving_replicas")
     if s.follower_id is None:
         return ClientCause("slow_replicas", share, 0.5, signals)
-    cause, sure = ("throttled_move", 0.7) if s.moving_replicas else ("slow_follower", 0.7)
-    return ClientCause(cause, share, sure, followers, str(s.follower_id))
+    followers = (*signals, "follower_id", "follower_lag")
+    return ClientCause("slow_follower", share, 0.7, followers, str(s.follower_id))
 
 
 def _response_queue(s: Suffering, share: float) -> ClientCause:

@@ -37,7 +37,6 @@ _CHANGE = ("changed", "changed_by", "changed_at")
 _FACTS_OF = {
     "quota": ("quota_user", "quota_client_id", "quota_set_by", "quota_set_at"),
     "noisy_neighbour": ("neighbour_principal",),
-    "throttled_move": ("follower_topic", "follower_partition"),
     "slow_follower": ("follower_topic", "follower_partition"),
 }
 FACTS = tuple(dict.fromkeys(name for names in _FACTS_OF.values() for name in names))

@@ -101,6 +101,11 @@ def _quota(level: int, user: str | None, kind: str = RATE) -> Callable[[World], 
     return plant
 
 
+def _small_waits(world: World) -> None:
+    world.faults["target"] = {"throttle": 18.0}
+    world.requests["target"] = 1_200
+
+
 def _neighbour(world: World) -> None:
     world.faults["target"] = {"request_queue": world.ms}
     world.faults["noisy"] = {"local": 20.0}
@@ -154,6 +159,7 @@ PLANTED: dict[str, tuple[str, Callable[[World], None]]] = {
     "default quota of users": ("quota", _quota(6, None)),
     "quota of reads": ("quota", _quota(3, "target", "consumer_byte_rate")),
     "quota of request time": ("quota", _quota(3, "target", "request_percentage")),
+    "many small waits for a quota": ("quota", _small_waits),
     "throttled, no snapshot": ("quota", _waits("throttle")),
     "a busy neighbour": ("noisy_neighbour", _neighbour),
     "its own flood": ("own_load", _own_load),
@@ -161,8 +167,11 @@ PLANTED: dict[str, tuple[str, Callable[[World], None]]] = {
     "a slow disk": ("slow_broker", _slow_broker),
     "huge batches": ("large_requests", _waits("local", bytes=2_000_000)),
     "recompression": ("slow_appends", _waits("local")),
-    "a moving replica": ("throttled_move", _behind(moves=True)),
-    "a move that never ends": ("throttled_move", _behind(moves=True, per_step=-20)),
+    "a slow follower beside a move": ("slow_replicas", _behind(moves=True)),
+    "a slow follower beside a move that never ends": (
+        "slow_replicas",
+        _behind(moves=True, per_step=-20),
+    ),
     "a slow follower": ("slow_follower", _behind()),
     "a follower that falls behind": ("slow_follower", _behind(per_step=-20)),
     "acks=all, no follower seen": ("slow_replicas", _waits("remote")),
@@ -221,6 +230,7 @@ WELL: dict[str, Callable[[World], None]] = {
     "a loud neighbour whom nobody notices": _loud_and_harmless,
     "a full quota that throttles nobody": _shares_a_quota_in_peace,
     "rebalances": _fails(27),
+    "transactions in a row": _fails(51),
     "a new fetch session": _fails(70),
     "a new member": _fails(79),
     "a new subscription": _fails(117),
