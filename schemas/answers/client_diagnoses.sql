@@ -254,12 +254,14 @@ used_topics AS (
     LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
 ),
 changes AS (
-    -- A row is the last config that was altered right before, and that concerns the client.
+    -- A row is the last config that was altered right before, and that concerns the client. One of
+    -- its broker concerns all clients there, so it comes behind one of its own topics or quotas.
     SELECT
         episodes.id,
         max(
             named_struct(
-                'at', altered.event_time, 'by', altered.principal, 'what', concat(
+                'is_own', altered.entity_type <> 'broker', 'at', altered.event_time, 'by',
+                altered.principal, 'what', concat(
                     altered.entity_type, ' ', coalesce(nullif(altered.entity_name, ''), 'default'),
                     ': ', altered.config_key
                 )

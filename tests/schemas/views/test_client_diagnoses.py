@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ...cases import cases
-from ...rows import Row, altered, at, behind, limited, moved, times, used
+from ...rows import Row, altered, at, behind, limited, moved, reassigned, row, times, used
 from .view_tables import Tables, view
 
 BEGAN, MINUTES = 25, 30
@@ -55,6 +55,12 @@ THROTTLED = BAD | {"throttled_by": RATE, "throttle_time_ms": 9_000.0, "quota_buc
     ("a throttle whose quota is not known", {"throttle": 900.0}, {}, ("quota", 0.7, None)),
     ("nobody else takes the time", {"local": 400.0}, {}, ("slow_appends", 0.4, "1")),
     (
+        "its requests are larger, and not by as much as they are slower",
+        {"local": 400.0},
+        {"during": {"bytes": 90_000}},
+        ("slow_appends", 0.4, "1"),
+    ),
+    (
         "its requests are larger",
         {"local": 400.0},
         {"during": {"bytes": 900_000}},
@@ -86,6 +92,27 @@ def test_a_planted_fault_is_named(fault: Row, others: Row, expected: tuple[Any, 
     assert sum(each["ms"] for each in row["budget"]) == pytest.approx(row["waited_ms"])
     assert (row["since"], row["until"]) == (at(60 * BEGAN), at(60 * MINUTES))
     assert row["usual_ms"] < 10
+
+
+def test_many_small_waits_for_a_quota_are_a_symptom() -> None:
+    """Eleven seconds of each minute, in a thousand requests."""
+    rows = diagnosed(among_healthy(*minutes("User:bad", {"throttle": 11.0}, requests=1_000)))
+    assert {(row["principal"], row["symptom"]) for row in rows} == {("User:bad", "slow")}
+    assert rows[0]["cause"] == "quota"
+
+
+def test_a_replica_that_moves_is_not_what_a_client_waits_for() -> None:
+    """It is not in sync, so acks=all does not wait for it."""
+    behind_now = [behind(60 * 26, 3, 500, 0, 10), behind(60 * 26, 2, 5, 0, 10)]
+    moves = [reassigned(60 * 20, "requested", n, place=n - 2) for n in (2, 3)]
+    content = among_healthy(*minutes("User:bad", {"remote": 600.0})) | {
+        "topics": [row("topics", -600, {}, topic="orders")],
+        "traffic": [moved(60 * 26, 100, **BAD)],
+    }
+    lags = {"replica_lag": behind_now[:1], "reassignment_changes": moves}
+    assert diagnosed(content | lags)[0]["cause"] == "slow_replicas"
+    first = diagnosed(content | {"replica_lag": behind_now, "reassignment_changes": moves[1:]})[0]
+    assert (first["cause"], first["detail"]) == ("slow_follower", "2")
 
 
 @cases(
@@ -155,7 +182,21 @@ def test_a_change_right_before_is_named(
     assert facts.get("changed_by") == (None if changed is None else "User:admin")
 
 
+def test_a_change_of_its_topic_comes_before_a_later_one_of_its_broker() -> None:
+    named = (("topic", "orders", 60 * 24), ("broker", "1", 60 * 24 + 30))
+    content = among_healthy(*minutes("User:bad", {"local": 400.0})) | {
+        "traffic": [moved(60 * 20, 100, **BAD, topic="orders", topic_id=None)],
+        "config_alterations": [
+            altered(second, "retention.ms", "1", entity_type=kind, entity_name=name)
+            for kind, name, second in named
+        ],
+    }
+    facts = {each["fact"]: each["text"] for each in diagnosed(content)[0]["facts"]}
+    assert facts["changed"] == "topic orders: retention.ms"
+
+
 REBALANCE = [{"error_code": 27, "requests": 10}]
+IN_TRANSACTION = [{"error_code": 51, "requests": 10}]
 
 
 @cases(
@@ -164,6 +205,11 @@ REBALANCE = [{"error_code": 27, "requests": 10}]
     ("four requests wait", minutes("User:fine", {"local": 900.0}, requests=4)),
     ("records are not there yet", minutes("User:fine", {"remote": 500.0}, api="FETCH")),
     ("errors of normal work", minutes("User:fine", {}, during={"errors": REBALANCE})),
+    ("transactions in a row", minutes("User:fine", {}, during={"errors": IN_TRANSACTION})),
+    (
+        "small waits for a quota, nine seconds of a minute",
+        minutes("User:fine", {"throttle": 9.0}, requests=1_000),
+    ),
     (
         "it always waits for replicas",
         minutes("User:fine")
