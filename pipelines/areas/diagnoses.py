@@ -162,18 +162,18 @@ def without_repeated(scope: Scope, finding: Finding) -> Finding:
         _SAME_IN.get(row["cause"]) == finding.evidence_table
         and row["principal"] == finding.evidence["principal"]
         and row["client_id"] in names
-        for causes in symptoms_if_known(scope)
+        for causes in symptoms_if_known(scope) or ()
         for row in causes
     )
     return replace(finding, problem=None, state=FACT) if is_repeated else finding
 
 
-def symptoms_if_known(scope: Scope) -> list[Symptom]:
-    """Symptoms of the name; none if tables cannot be asked: the area of diagnoses says so."""
+def symptoms_if_known(scope: Scope) -> list[Symptom] | None:
+    """Symptoms of the name; None if tables cannot be asked: the area of diagnoses says why."""
     try:
         return symptoms(scope)
     except (NeverMadeError, QueryError):
-        return []
+        return None
 
 
 def _text(row: Row) -> str:
@@ -282,8 +282,11 @@ def when(row: Row) -> str:
     return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} UTC: it ended"
 
 
-def well(scope: Scope) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """That nothing is wrong, with how long requests wait, and their budget in ms."""
+def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[str, float], ...]]:
+    """That nothing is wrong, with how long requests wait, and their budget in ms.
+
+    Without diagnoses only how long they wait.
+    """
     assert scope.about is not None
     name = texts.listed(scope.about.subject.name)
     waits = scope.rows_if_made(WAITS)
@@ -292,4 +295,6 @@ def well(scope: Scope) -> tuple[str, tuple[tuple[str, float], ...]]:
     row = waits[0]
     requests = counted(int(row["requests"]), f"{row['api']} request")
     mean = texts.duration(row["waited_ms"])
+    if not is_diagnosed:
+        return f"{name}: {requests} waited {mean} on average. Diagnoses are missing.", ()
     return f"{name} is well: {requests} waited {mean} on average.", tuple(parts(row))

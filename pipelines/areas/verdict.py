@@ -78,7 +78,8 @@ class WhyVerdict:
 
 def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
     """The verdict from the diagnoses of a scope's name, and the problems that its areas found."""
-    first, *further = diagnoses.symptoms_if_known(scope) or [[]]
+    symptoms = diagnoses.symptoms_if_known(scope)
+    first, *further = symptoms or [[]]
     others = [_as_finding(causes[0]) for causes in further if causes[0]["is_ongoing"]]
     others += sorted(
         (each for each in problems if _rank(each) <= SOON and not _is_repeated(each, first)),
@@ -106,7 +107,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         return replace(
             page, sentence=_first(worst.text), causes=steps, others=tuple(more[:_MAX_OTHERS])
         )
-    sentence, parts = diagnoses.well(scope)
+    sentence, parts = diagnoses.well(scope, is_diagnosed=symptoms is not None)
     return replace(page, sentence=sentence, parts=parts)
 
 

@@ -1,5 +1,6 @@
 """The first page of `why`: one sentence, what a name waits on, causes and what to do."""
 
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -53,6 +54,16 @@ def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, rows | {"quota_usage": SEEN}, "fine")
     assert verdict.sentence == "fine is well: 300 PRODUCE requests waited 5 ms on average."
     assert verdict.causes == ()
+
+
+def test_without_diagnoses_nobody_is_well(tmp_path: Path) -> None:
+    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}))
+    verdict_of(tmp_path, rows | {"quota_usage": SEEN})
+    shutil.rmtree(tmp_path / "why_groups_lag")
+    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(tmp_path))))
+    verdict = why(reader, "bad", HALF_AN_HOUR, None, config.Conf()).verdict
+    expected = "bad: 300 PRODUCE requests waited 155 ms on average. Diagnoses are missing."
+    assert verdict.sentence == expected
 
 
 def test_without_request_times_nothing_is_claimed(tmp_path: Path) -> None:
