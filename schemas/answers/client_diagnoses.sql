@@ -25,9 +25,9 @@
 --     local, replicas, response_queue, send and unknown; outside: what the client measured beyond
 --     these, which is no part of the sum
 --   rank INT: 1 for the cause with the greatest share
---   cause STRING: of slow: quota, noisy_neighbour, own_load, busy_broker, slow_broker,
---     large_requests, slow_appends, slow_follower, slow_replicas, busy_network or slow_reader. Of
---     failing: not_authorized, unknown_topic, too_large, not_enough_replicas, leader_changes,
+--   cause STRING: of slow: quota, noisy_neighbour, own_load, busy_broker, stalled_broker,
+--     slow_broker, large_requests, slow_appends, slow_follower, slow_replicas, busy_network or
+--     slow_reader. Of failing: not_authorized, unknown_topic, too_large, not_enough_replicas, leader_changes,
 --     coordinator_changes, timed_out, fenced, refused_by_quota, out_of_range or other_errors. Or
 --     not_explained
 --   share DOUBLE: part of the wait or of the errors that the cause explains, 0 to 1; the shares of a
@@ -388,6 +388,8 @@ SELECT
     changes.last.what AS changed,
     changes.last.by AS changed_by,
     changes.last.at AS changed_at,
+    handlers.all_ms * 1e3 / (unix_micros(episodes.until) - unix_micros(episodes.since))
+        AS handlers_busy,
     handlers.own_share,
     handlers.busiest.ms / nullif(handlers.all_ms, 0e0) AS neighbour_share,
     handlers.busiest.principal AS neighbour_principal,

@@ -20,6 +20,8 @@ PARTS = ("throttle", "request_queue", "local", "replicas", "response_queue", "se
 
 LEAST_SHARE = 0.1
 """A part that explains less of the wait is no cause of it."""
+BUSY = 0.05
+"""Of one handler thread. Requests that wait for threads with less to do wait for something else."""
 _MOST = 0.95
 
 _ERRORS: Mapping[str, tuple[int, ...]] = {
@@ -37,9 +39,9 @@ _ERRORS: Mapping[str, tuple[int, ...]] = {
 _CAUSES = {code: cause for cause, codes in _ERRORS.items() for code in codes}
 OTHER_ERRORS = "other_errors"
 CAUSES = (
-    *("quota", "noisy_neighbour", "own_load", "busy_broker", "slow_broker", "large_requests"),
-    *("slow_appends", "slow_follower", "slow_replicas", "busy_network", "slow_reader"),
-    *(*_ERRORS, OTHER_ERRORS, NOT_EXPLAINED),
+    *("quota", "noisy_neighbour", "own_load", "busy_broker", "stalled_broker", "slow_broker"),
+    *("large_requests", "slow_appends", "slow_follower", "slow_replicas", "busy_network"),
+    *("slow_reader", *_ERRORS, OTHER_ERRORS, NOT_EXPLAINED),
 )
 
 
@@ -83,6 +85,8 @@ class Suffering:
     throttled_by: str | None = None
     quota: float | None = None
     clients_of_quota: int | None = None
+    handlers_busy: float | None = None
+    """Part of the time in which requests of clients kept one handler thread of that broker busy."""
     own_share: float | None = None
     """Part of that broker's time for requests that this client took."""
     neighbour_share: float | None = None
@@ -154,6 +158,9 @@ def _quota(s: Suffering, share: float) -> ClientCause:
 def _queue(s: Suffering, share: float) -> ClientCause:
     """Requests wait for a handler thread: who keeps the threads busy?"""
     signals = ("request_queue_ms", "neighbour_share", "own_share", "broker_id")
+    if s.handlers_busy is not None and s.handlers_busy < BUSY:
+        idle = ("request_queue_ms", "handlers_busy", "broker_id")
+        return ClientCause("stalled_broker", share, 0.5, idle, _broker(s))
     own, neighbour = s.own_share or 0.0, s.neighbour_share or 0.0
     if neighbour >= 0.5 > own:  # noqa: PLR2004  most of it
         sure = round(0.5 + 0.4 * ramp(neighbour, 0.5, 0.8), 2)

@@ -66,6 +66,7 @@ THROTTLED = BAD | {"throttled_by": RATE, "throttle_time_ms": 9_000.0, "quota_buc
         {"during": {"bytes": 900_000}},
         ("large_requests", 0.8, None),
     ),
+    ("threads have little to do", {"request_queue": 300.0}, {}, ("stalled_broker", 0.5, "1")),
     ("it reads slowly", {"send": 300.0}, {"api": "FETCH"}, ("slow_reader", 0.6, None)),
     ("network threads", {"response_queue": 300.0}, {}, ("busy_network", 0.6, "1")),
     ("replicas", {"remote": 600.0}, {}, ("slow_replicas", 0.5, None)),

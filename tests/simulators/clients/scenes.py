@@ -112,6 +112,13 @@ def _neighbour(world: World) -> None:
     world.requests["noisy"] = 5_000
 
 
+def _busy_threads(world: World) -> None:
+    world.faults["target"] = {"request_queue": world.ms}
+    for name in world.peers:
+        world.faults[name] = {"local": 8.0}
+        world.requests[name] = 400
+
+
 def _own_load(world: World) -> None:
     world.faults["target"] = {"request_queue": world.ms, "local": 5.0}
     world.requests["target"] = 4_000
@@ -163,7 +170,8 @@ PLANTED: dict[str, tuple[str, Callable[[World], None]]] = {
     "throttled, no snapshot": ("quota", _waits("throttle")),
     "a busy neighbour": ("noisy_neighbour", _neighbour),
     "its own flood": ("own_load", _own_load),
-    "busy handler threads": ("busy_broker", _waits("request_queue")),
+    "busy handler threads": ("busy_broker", _busy_threads),
+    "a broker that pauses": ("stalled_broker", _waits("request_queue")),
     "a slow disk": ("slow_broker", _slow_broker),
     "huge batches": ("large_requests", _waits("local", bytes=2_000_000)),
     "recompression": ("slow_appends", _waits("local")),
