@@ -173,7 +173,7 @@ PLANTED: dict[str, tuple[str, Callable[[World], None]]] = {
     "busy handler threads": ("busy_broker", _busy_threads),
     "a broker that pauses": ("stalled_broker", _waits("request_queue")),
     "a slow disk": ("slow_broker", _slow_broker),
-    "huge batches": ("large_requests", _waits("local", bytes=2_000_000)),
+    "huge batches": ("large_requests", _waits("local", bytes=40_000_000)),
     "recompression": ("slow_appends", _waits("local")),
     "a slow follower beside a move": ("slow_replicas", _behind(moves=True)),
     "a slow follower beside a move that never ends": (
