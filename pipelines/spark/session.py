@@ -199,6 +199,39 @@ def _filtered() -> int | None:
     return theirs
 
 
+@contextmanager
+def named(spark: "SparkSession", name: str) -> Iterator[None]:
+    """Give the statements of this thread a name by which another thread can cancel them.
+
+    Only a classic session has job groups. Its tags are those of one thread.
+    """
+    if _is_remote():
+        spark.addTag(name)
+    else:
+        spark.sparkContext.setJobGroup(name, "a query of quotaflow")
+    try:
+        yield
+    finally:
+        if _is_remote():
+            spark.removeTag(name)
+        else:
+            spark.sparkContext.setLocalProperty("spark.jobGroup.id", "")
+
+
+def cancel(spark: "SparkSession", name: str) -> None:
+    """End the statements that have a name, from any thread."""
+    if _is_remote():
+        spark.interruptTag(name)
+    else:
+        spark.sparkContext.cancelJobGroup(name)
+
+
+def _is_remote() -> bool:
+    from pyspark.sql.utils import is_remote  # noqa: PLC0415  pyspark is not a base dependency
+
+    return bool(is_remote())
+
+
 def settings(
     conf: SparkSection, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, str]:

@@ -5,9 +5,10 @@ needs no state in a session, and any engine of a catalog can run it.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, WrongQueryError
@@ -195,36 +196,52 @@ class CatalogReader:
         for name in views.required(names):
             if name not in self.empty and not self.is_made(name):
                 raise NeverMadeError(name, str(self.warehouse.conf.catalog_schema))
-        loaded = views.load()
-        _, needed = views.read_by(names)
-        parts = {name: self._table(name, None) for name in TABLES if name in names}
-        for name in needed:
-            view = loaded[name]
-            within = views.events(view) if since else frozenset()
-            parts[name] = self._with_targets(view.sql, within, since)
-        if not parts:
-            return sql
-        clauses = ",\n".join(f"{name} AS (\n{text}\n)" for name, text in parts.items())
-        own = _WITH.match(sql)
-        return f"WITH {clauses}{',' if own else ''}\n{sql[own.end() :] if own else sql}"
 
-    def _with_targets(self, sql: str, within: frozenset[str], since: "Since | None") -> str:
-        def target(read: re.Match[str]) -> str:
-            word, name, alias = read.groups()
-            if name not in TABLES:
-                return read[0]
-            if self.is_made(name) and name not in within:
-                return f"{word} {self.warehouse.target(name)}{alias or ''}"
-            rows = self._table(name, since if name in within else None)
-            return f"{word} ({rows}){alias or f' AS {name}'}"
+        def rows(view: str | None, name: str) -> str:
+            if not self.is_made(name):
+                return TABLES[name].empty_sql
+            start = None
+            if since is not None and view is not None and name in views.events(views.load()[view]):
+                start = since.facts if name in FACTS else since.results
+            return rows_since(self.warehouse, name, start)
 
-        return _READ.sub(target, sql)
+        return statement(sql, names, views.read_by(names)[1], rows)
 
-    def _table(self, name: str, since: "Since | None") -> str:
-        if not self.is_made(name):
-            return TABLES[name].empty_sql
-        rows = f"SELECT * FROM {self.warehouse.target(name)}"
-        if since is None:
-            return rows
-        start = since.facts if name in FACTS else since.results
-        return f"{rows} WHERE {TABLES[name].time} >= {literal(start)}"
+
+def rows_since(warehouse: Warehouse, name: str, start: datetime | None) -> str:
+    """SQL for the rows of a table of a catalog, from a time on."""
+    rows = f"SELECT * FROM {warehouse.target(name)}"
+    return rows if start is None else f"{rows} WHERE {TABLES[name].time} >= {literal(start)}"
+
+
+def statement(
+    sql: str,
+    names: Collection[str],
+    needed_views: Iterable[str],
+    rows: Callable[[str | None, str], str],
+) -> str:
+    """A query that needs nothing beside its text.
+
+    `names` are the tables and views that it names itself, `needed_views` those and what they read,
+    each after its sources. `rows` is SQL for what a view, or the query itself, reads of a table.
+    """
+    parts = {name: rows(None, name) for name in TABLES if name in names}
+    for name in needed_views:
+        parts[name] = _with_rows(name, rows)
+    if not parts:
+        return sql
+    clauses = ",\n".join(f"{name} AS (\n{text}\n)" for name, text in parts.items())
+    own = _WITH.match(sql)
+    return f"WITH {clauses}{',' if own else ''}\n{sql[own.end() :] if own else sql}"
+
+
+def _with_rows(view: str, rows: Callable[[str | None, str], str]) -> str:
+    """The text of a view, which reads tables by what `rows` says."""
+
+    def read(word: re.Match[str]) -> str:
+        place, name, alias = word.groups()
+        if name not in TABLES:
+            return word[0]
+        return f"{place} ({rows(view, name)}){alias or f' AS {name}'}"
+
+    return _READ.sub(read, views.load()[view].sql)

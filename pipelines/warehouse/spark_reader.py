@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-_TAG = "quotaflow-query"
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
 # Names, comments and text. A backslash escapes only in Spark's text.
 _NAMED = r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"
@@ -67,18 +66,19 @@ class SparkEngine:
     open_session: OpenSession
     timeout_s: int
     _stopped: threading.Event = field(default_factory=threading.Event, compare=False)
+    _running: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def run(self, statement: str) -> "pa.Table":
         """All rows of a statement. Raises as `CatalogEngine.run`."""
         spark = self._spark
-        with _errors(), self._timed(spark):
+        with self._timed(spark), _errors():
             return spark.sql(statement).toArrow()
 
     def stop(self) -> None:
         """End statements that other threads run, and let no other begin."""
         self._stopped.set()
-        if "_spark" in self.__dict__:
-            self._spark.interruptTag(_TAG)
+        for name in list(self._running):
+            session.cancel(self._spark, name)
 
     @cached_property
     def _spark(self) -> "SparkSession":
@@ -89,30 +89,28 @@ class SparkEngine:
         """Stop the statement of this thread when its time is over."""
         if self._stopped.is_set():
             raise QueryError("stopped")
-        own, is_late = f"{_TAG}-{threading.get_ident()}", threading.Event()
+        name, is_late = f"quotaflow-{threading.get_ident()}", threading.Event()
 
         def end() -> None:
             is_late.set()
-            spark.interruptTag(own)
+            session.cancel(spark, name)
 
         timer = threading.Timer(self.timeout_s, end)
-        for tag in (_TAG, own):
-            spark.addTag(tag)
+        self._running.add(name)
         timer.start()
         try:
-            yield
+            with session.named(spark, name):
+                yield
         except QueryError:
             if self._stopped.is_set():
                 raise QueryError("stopped") from None
             if is_late.is_set():
-                raise QueryError(
-                    f"stopped after {self.timeout_s} s: warehouse.query_timeout_s"
-                ) from None
+                late = f"stopped after {self.timeout_s} s: warehouse.query_timeout_s"
+                raise QueryError(late) from None
             raise
         finally:
             timer.cancel()
-            for tag in (_TAG, own):
-                spark.removeTag(tag)
+            self._running.discard(name)
 
 
 @contextmanager

@@ -1,18 +1,18 @@
 """Answers over the tables of a catalog: by Spark, which alone may read them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results.answers import source
 from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.source import Computed
 from quotaflow.pipelines.spark.spark_errors import spark_errors
-from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse import catalog_reader, kept_translations
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -23,19 +23,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_THREADS = 8
+
+
 @dataclass
 class CatalogSource:
-    """The tables of a catalog. The names of tables are temporary views until `close`."""
+    """The tables of a catalog. Threads may share it: a statement needs nothing beside its text."""
 
     spark: "SparkSession"
     warehouse: Warehouse
     now: datetime
-    _registered: set[str] = field(default_factory=set)
+    _newest: dict[str, datetime | None] = field(default_factory=dict)
 
     @property
     def threads(self) -> int:
-        """One: an answer registers parts of tables under names that the next one uses again."""
-        return 1
+        """How many threads compute answers: Spark plans each text on one core."""
+        return _THREADS
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -43,9 +46,7 @@ class CatalogSource:
         return (*spark_errors(), pa.ArrowException, OSError, ConfigError)
 
     def close(self) -> None:
-        """Remove the temporary views: their names mean parts of tables here."""
-        for name in self._registered:
-            self.spark.catalog.dropTempView(name)
+        """Nothing to do."""
 
     def stamp(self, table: str) -> str | None:
         """Version and time of the newest commit to a table; None if it does not exist."""
@@ -57,61 +58,62 @@ class CatalogSource:
         return f"{newest['timestamp']:%Y-%m-%dT%H:%M:%S.%f} {newest['version']}"
 
     def changed(self, table: str) -> None:
-        """Nothing to do: each frame reads the newest version."""
+        """Ask again for the newest row of a table."""
+        self._newest.pop(table, None)
 
     def rows(self, table: Table) -> pa.Table:
         """All rows of an existing table."""
-        return _as_declared(self._live(table.name), table.arrow)
+        return _as_declared(self.spark.sql(self._rows(table.name)), table.arrow)
 
     def compute(self, answer: Answer) -> Computed:
         """The rows of an answer; a table that does not exist has none."""
-        settings = self._settings(answer)
-        for name in answer.inputs:
-            self._register(name, self._part(answer, name, settings))
-        for name in answer.views:
-            self._register(name, self.spark.sql(views.load()[name].sql))
-        rows = answer.derived(_as_declared(self.spark.sql(answer.sql), answer.schema))
+        starts = self._starts(answer)
+        rows = answer.derived(_as_declared(self._asked(answer, answer.sql, starts), answer.schema))
         if answer.expiry is None:
             return Computed(rows)
-        (expiry,) = self.spark.sql(answer.expiry).toArrow().to_pylist()
+        (expiry,) = self._asked(answer, answer.expiry, starts).toArrow().to_pylist()
         return Computed(rows, expiry["expires_at"])
 
-    def _part(self, answer: Answer, name: str, settings: dict[str, float]) -> "DataFrame":
-        rows, time = self._live(name), TABLES[name].time
-        if name not in answer.lookbacks:
-            return rows
-        (newest,) = rows.agg(F.max(time).alias("newest")).toArrow().to_pylist()
-        if newest["newest"] is None:
-            return rows
-        start = source.since(answer, name, newest["newest"], self.now, settings)
-        return rows.where(F.col(time) >= F.lit(start))
+    def _asked(self, answer: Answer, sql: str, starts: Mapping[str, datetime]) -> "DataFrame":
+        tables = kept_translations.tables_in(sql)
+        text = catalog_reader.statement(
+            sql, tables, answer.views, lambda _, name: self._rows(name, starts.get(name))
+        )
+        return self.spark.sql(text)
+
+    def _starts(self, answer: Answer) -> dict[str, datetime]:
+        """From when on an answer reads each table of which it does not need all rows."""
+        if not answer.lookbacks:
+            return {}
+        settings = self._settings(answer)
+        newest = {name: self._newest_of(name) for name in answer.lookbacks}
+        return {
+            name: source.since(answer, name, time, self.now, settings)
+            for name, time in newest.items()
+            if time is not None
+        }
+
+    def _newest_of(self, name: str) -> datetime | None:
+        if name not in self._newest:
+            sql = f"SELECT max({TABLES[name].time}) AS newest FROM ({self._rows(name)})"
+            self._newest[name] = rows_of(self.spark.sql(sql).toArrow())[0]["newest"]
+        return self._newest[name]
 
     def _settings(self, answer: Answer) -> dict[str, float]:
         names = source.setting_names(answer)
         if not names:
             return {}
-        self._register("settings", self._live("settings"))
-        self._register("current_settings", self.spark.sql(views.load()["current_settings"].sql))
         sql = source.SETTINGS.format(", ".join(map(literal, names)))
-        return {row["setting"]: row["number"] for row in self.spark.sql(sql).toArrow().to_pylist()}
+        view = "current_settings"
+        text = catalog_reader.statement(sql, [view], [view], lambda _, name: self._rows(name))
+        return {row["setting"]: row["number"] for row in self.spark.sql(text).toArrow().to_pylist()}
 
-    def _live(self, name: str) -> "DataFrame":
-        """A table with its declared columns, without rows if it does not exist."""
+    def _rows(self, name: str, start: datetime | None = None) -> str:
+        """SQL for the rows of a table from a time on; without rows if it does not exist."""
         if not self.warehouse.exists(self.spark, name):
-            return self.spark.sql(TABLES[name].empty_sql)
+            return TABLES[name].empty_sql
         self.warehouse.check_readable(self.spark, name)
-        rows = self.warehouse.read(self.spark, name)
-        live = set(rows.columns)
-        return rows.select(
-            *(
-                F.col(field.name) if field.name in live else F.lit(None).alias(field.name)
-                for field in TABLES[name].arrow
-            )
-        )
-
-    def _register(self, name: str, rows: "DataFrame") -> None:
-        rows.createOrReplaceTempView(name)
-        self._registered.add(name)
+        return catalog_reader.rows_since(self.warehouse, name, start)
 
 
 def _as_declared(rows: "DataFrame", schema: pa.Schema) -> pa.Table:
