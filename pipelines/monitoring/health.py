@@ -171,7 +171,7 @@ def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
     gaps = _rows(reader, filled(USUAL_GAPS, {"since": literal(now - timedelta(days=1))}))
     usual = {row["job"]: row["gap_s"] for row in gaps}
     rows = {
-        row["job"]: row for row in _rows(reader, f"{everywhere(JOBS.sql)} ORDER BY last_trigger")
+        row["job"]: row for row in _rows(reader, f"{everywhere(JOBS.sql)} ORDER BY last_trigger, job")
     }
     warehouse = Warehouse(conf.warehouse)
     by_job = checkpoints.load(conf.warehouse.checkpoint_folder)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import failures, session
+from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
@@ -117,11 +118,11 @@ class SparkEngine:
 def _errors() -> Iterator[None]:
     """Turn Spark's errors within the block into a QueryError with their first line."""
     # After the session's own check.
-    from pyspark.errors import AnalysisException, PySparkException  # noqa: PLC0415
+    from pyspark.errors import AnalysisException  # noqa: PLC0415
 
     try:
         yield
-    except PySparkException as error:
+    except spark_errors() as error:
         # Those that Spark cannot parse are errors of analysis too.
         kind = WrongQueryError if isinstance(error, AnalysisException) else QueryError
         raise kind(failures.one_line(error)) from None

@@ -32,6 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables in which every view has rows."""
     made = tmp_path_factory.mktemp("same")
     make_tables_and_answers(Warehouse(config.WarehouseSection(path=str(made))), FILLED)
+    (made / "_checkpoints").mkdir(exist_ok=True)
     return made
 
 
