@@ -170,9 +170,8 @@ def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
     gaps = _rows(reader, filled(USUAL_GAPS, {"since": literal(now - timedelta(days=1))}))
     usual = {row["job"]: row["gap_s"] for row in gaps}
-    rows = {
-        row["job"]: row for row in _rows(reader, f"{everywhere(JOBS.sql)} ORDER BY last_trigger, job")
-    }
+    in_order = f"{everywhere(JOBS.sql)} ORDER BY last_trigger, job"
+    rows = {row["job"]: row for row in _rows(reader, in_order)}
     warehouse = Warehouse(conf.warehouse)
     by_job = checkpoints.load(conf.warehouse.checkpoint_folder)
     is_log_read = not conf.warehouse.catalog_schema and any(each.delta for each in by_job.values())

@@ -115,8 +115,8 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
     ),
     (
         "a plug-in's name as it is written",
-        {"KAFKA__PROPERTIES__databricks.someThing": "[a"},
-        "kafka: {properties: {client.id: f, databricks.someThing: '[a'}}",
+        {"KAFKA__PROPERTIES__sasl.someThing": "[a"},
+        "kafka: {properties: {client.id: f, sasl.someThing: '[a'}}",
     ),
     (
         "a setting of Spark",
