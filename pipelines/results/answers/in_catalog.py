@@ -68,13 +68,13 @@ class CatalogSource:
     def compute(self, answer: Answer) -> Computed:
         """The rows of an answer; a table that does not exist has none."""
         starts = self._starts(answer)
-        rows = answer.derived(_as_declared(self._asked(answer, answer.sql, starts), answer.schema))
+        rows = answer.derived(_as_declared(self._frame(answer, answer.sql, starts), answer.schema))
         if answer.expiry is None:
             return Computed(rows)
-        (expiry,) = self._asked(answer, answer.expiry, starts).toArrow().to_pylist()
+        (expiry,) = self._frame(answer, answer.expiry, starts).toArrow().to_pylist()
         return Computed(rows, expiry["expires_at"])
 
-    def _asked(self, answer: Answer, sql: str, starts: Mapping[str, datetime]) -> "DataFrame":
+    def _frame(self, answer: Answer, sql: str, starts: Mapping[str, datetime]) -> "DataFrame":
         tables = kept_translations.tables_in(sql)
         text = catalog_reader.statement(
             sql, tables, answer.views, lambda _, name: self._rows(name, starts.get(name))

@@ -65,7 +65,7 @@ def options(schema: str, folder: Path, engine: str) -> list[str]:
 
 def alike(text: str, schema: str, folder: Path) -> str:
     """Without the place of the tables, the clock, and microseconds: a log of files has none."""
-    text = text.replace(schema, str(folder))
+    text = text.replace(f", from {schema}.", ".").replace(schema, str(folder))
     text = re.sub(r'data-tag="[^"]*"|\d\d:\d\d:\d\d UTC', "", text)
     return re.sub(r'(\d\d:\d\d:\d\d\.\d{3})\d{3}Z","size_bytes"', r'\1000Z","size_bytes"', text)
 
@@ -115,7 +115,7 @@ def test_status_and_metrics_say_the_same_but_for_files(
     )
     for row in (expected, printed):
         row.pop("at")
-        row["free_share"].pop("tables", None)
+        assert row.pop("free_share")["checkpoints"] > 0
     assert printed == expected
     assert printed["jobs"]
 
