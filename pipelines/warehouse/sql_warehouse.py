@@ -3,6 +3,7 @@
 https://docs.databricks.com/api/statement-execution/v1
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -125,6 +126,8 @@ class SqlWarehouse:
             raise MissingToolError(
                 f"databricks-sdk is not installed: {extras.install('databricks')}"
             ) from None
+        # It warns of hosts that do not describe themselves, which is no fault.
+        logging.getLogger("databricks.sdk").setLevel(logging.ERROR)
         with _errors():
             return WorkspaceClient(product="quotaflow", product_version="0").statement_execution
 

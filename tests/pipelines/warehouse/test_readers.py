@@ -133,7 +133,8 @@ def test_a_sql_warehouse_gives_all_rows_in_their_types(fake: FakeSqlWarehouse) -
     assert str(rows.schema.field("t").type) == "timestamp[us, tz=UTC]"
     nothing = engine.run("SELECT id, timestamp_seconds(id) AS t, array(id) AS l FROM range(0)")
     assert nothing.num_rows == 0
-    assert nothing.schema.types == rows.schema.types
+    assert nothing.schema.types[:2] == rows.schema.types[:2]
+    assert nothing.schema.types[2] == pa.list_(pa.int64())
     assert fake.refused == []
 
 
