@@ -141,11 +141,10 @@ def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
 
 def _alert(row: Row) -> str:
     client = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
-    unit = f" {_cut(row['unit'])}" if row["unit"] else ""
     if row["state"] == "opened":
-        value = f"{_number(row['value'])}{unit}, bound {_number(row['bound'])}"
+        value = f"{_measured(row, 'value')}, bound {_measured(row, 'bound')}"
         return f"alert {row['rule']} opened: {_cut(row['metric'])} of {client} is {value}"
-    worst = f"worst {_number(row['peak_value'])}{unit}"
+    worst = f"worst {_measured(row, 'peak_value')}"
     closed = f"alert {row['rule']} closed ({row['reason'] or 'ended'})"
     return f"{closed}: {_cut(row['metric'])} of {client}, {worst}"
 
@@ -174,8 +173,9 @@ def _check(row: Row) -> str:
     return f"critical check failed: `{row['suite']}`: `{row['expectation']}`{column}: {failed}"
 
 
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else texts.precise(value)
+def _measured(row: Row, name: str) -> str:
+    value = row[name]
+    return texts.NOT_KNOWN if value is None else texts.with_unit(value, row["unit"])
 
 
 def _cut(text: str | None) -> str:

@@ -108,7 +108,7 @@ def _left_out(scope: Scope, alerts: Sequence[Row]) -> Iterator[str]:
 
 
 def _in_unit(row: Row, name: str) -> str:
-    return f"{texts.number(row[name])} {texts.listed(row['unit'] or '', 12)}".strip()
+    return "" if row[name] is None else texts.with_unit(row[name], row["unit"])
 
 
 def _coverage(kinds: Sequence[Row]) -> str:

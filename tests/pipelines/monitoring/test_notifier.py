@@ -151,10 +151,10 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
     assert (delivery.sent, delivery.pending, delivery.problem) == (4, 0, None)
     metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
     assert texts(server) == [
-        f"alert queue-time opened: {metric_text} is 6,000 ms, bound 5,000",
+        f"alert queue-time opened: {metric_text} is 6 s, bound 5 s",
         "apply refused: user mallory: producer_byte_rate = 1000: 42 no",
         "plan p2 waits: 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
-        f"alert queue-time closed (cleared): {metric_text}, worst 7,000 ms",
+        f"alert queue-time closed (cleared): {metric_text}, worst 7 s",
     ]
     path, headers, body = server.came[0]
     assert (path, headers["Idempotency-Key"]) == (PATH, body["id"])
