@@ -39,17 +39,17 @@ READ_FAILS = RowProblem(
 PROBLEMS = (READ_FAILS,)
 _COUNTS = {
     "uncommitted_answers": "above the high watermark",
-    "unavailable_answers": "behind the end of a follower",
+    "unavailable_answers": "beyond the end of a follower",
     "too_small_answers": "before the log start",
-    "too_large_answers": "behind the end of the leader",
+    "too_large_answers": "beyond the end of the leader",
     "unknown_answers": "out of range",
     "redirect_loop_answers": "in a redirect loop",
-    "failed_redirect_answers": "by a replica that it was sent to",
+    "failed_redirect_answers": "from the wrong replica",
     "spin_answers": "to an offset that was refused before",
     "stale_metadata_answers": "by a broker that does not lead",
     "other_error_answers": "with another error",
     "resets": "with a reset of the offset",
-    "diverged_answers": "of a truncated log",
+    "diverged_answers": "after a truncation",
     "lagging_minutes": "in minutes on a lagging follower",
 }
 

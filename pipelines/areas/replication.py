@@ -273,11 +273,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.ask_if_made(OUT_OF_SYNC.question) if scope.is_recent else ():
         replicas, verb = (
             counted(row["out_of_sync"], "replica"),
-            noun(row["out_of_sync"], "is", "are"),
+            noun(row["out_of_sync"], "has", "have"),
         )
         yield OUT_OF_SYNC.of_row(
             row,
-            f"{replicas} of {row['topic']}-{row['partition']} {verb} out of sync since "
+            f"{replicas} of {row['topic']}-{row['partition']} {verb} been out of sync since "
             f"{moment(row['valid_from'])}.",
             "`quotaflow show current_replicas` names them: check the brokers that fall behind",
         )

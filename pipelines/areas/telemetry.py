@@ -169,7 +169,7 @@ CUT_OFF = RowProblem(
     summary=lambda rows: (
         f"Brokers cut off the metrics of {texts.names(row['client_id'] for row in rows)}."
     ),
-    action=lambda _: "Restart them: they push no metrics until then.",
+    action=lambda _: "Restart these clients: they push no metrics until then.",
 )
 PUSH_REFUSED = RowProblem(
     code="push_refused",

@@ -56,8 +56,8 @@ def _no_catalog(name: str) -> QuotaflowError:
     catalog, _, rest = name.partition(".")
     where = f" of {name}" if rest else ""
     return ConfigError(
-        f"this Spark session has no catalog {catalog}{where}: correct warehouse.catalog_schema, or "
-        "run it where the catalog is: in a job or notebook of Databricks, or with SPARK_REMOTE"
+        f"no catalog {catalog}{where} here: correct warehouse.catalog_schema, or run the command "
+        "where that catalog is: by warehouse.sql_warehouse, SPARK_REMOTE, or a job of Databricks"
     )
 
 

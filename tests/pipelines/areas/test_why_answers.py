@@ -79,7 +79,6 @@ def test_each_problem_has_its_evidence_and_the_next_step(of_alice: list[Row]) ->
     problems = [row for row in of_alice if row["state"] == PROBLEM]
     assert {row["area"] for row in problems} == {
         "diagnoses",
-        "quotas",
         "racks",
         "groups",
         "read_problems",

@@ -60,7 +60,7 @@ def test_a_missing_right_is_named_with_its_grant(message: str, line: str) -> Non
     (
         "a catalog of Databricks",
         "[NO_SUCH_CATALOG_EXCEPTION] Catalog 'main' was not found. Please verify the name.",
-        "this Spark session has no catalog main: ",
+        "no catalog main here: ",
     ),
     (
         "a table that Delta looks for",
@@ -82,7 +82,7 @@ def test_a_real_session_says_which_name_is_missing(spark: "SparkSession") -> Non
         assert isinstance(failures.as_error(raised.value), ConfigError)
         return failures.one_line(raised.value)
 
-    no_catalog = "this Spark session has no catalog main of main.a.t: "
+    no_catalog = "no catalog main of main.a.t here: "
     no_schema = "no schema spark_catalog.nosuch, or this login may not use it: "
     no_table = "no table or view spark_catalog.default.nosuch, or this login may not see it: "
     for starts, runs in {
@@ -91,7 +91,7 @@ def test_a_real_session_says_which_name_is_missing(spark: "SparkSession") -> Non
             lambda: spark.read.table("main.a.t").collect(),
             lambda: spark.sql("CREATE TABLE main.a.t (a INT) USING delta"),
         ),
-        "this Spark session has no catalog nosuch: ": (lambda: spark.sql("SET CATALOG nosuch"),),
+        "no catalog nosuch here: ": (lambda: spark.sql("SET CATALOG nosuch"),),
         no_schema: (
             lambda: spark.sql("CREATE TABLE spark_catalog.nosuch.t (a INT) USING delta"),
             lambda: spark.range(1).write.format("delta").saveAsTable("spark_catalog.nosuch.t"),
