@@ -103,12 +103,13 @@ def undiagnosed(cause: str) -> str:
 
     A client id of a diagnosis may end with a `*`: it is one of several of a program.
     """
-    program = "split_part(coalesce(diagnoses.client_id, ''), '*', 1)"
+    program = "split_part(diagnoses.client_id, '*', 1)"
     return (
         "NOT EXISTS (SELECT 1 FROM diagnoses WHERE diagnoses.cluster_id = every_row.cluster_id "
         f"AND diagnoses.principal = every_row.principal AND diagnoses.cause = {literal(cause)} "
-        f"AND left(coalesce(every_row.client_id, ''), length({program})) = {program} "
-        "AND {within:since:until})"
+        "AND (diagnoses.client_id IS NOT DISTINCT FROM every_row.client_id "
+        f"OR (diagnoses.client_id LIKE '_%*%' AND left(every_row.client_id, length({program})) = "
+        f"{program})) AND {{within:since:until}})"
     )
 
 

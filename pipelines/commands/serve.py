@@ -16,7 +16,6 @@ from quotaflow.pipelines.serve.server import serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.terminal import output, times
-from quotaflow.pipelines.warehouse.readers import open_reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -63,7 +62,6 @@ def serve(
     lookback = timedelta(seconds=times.seconds(since))
     settings = conf.of_tables()
     access = _access(settings, address)
-    open_reader(settings)  # an error for tables in a catalog, before anything is served
     tables = ServedTables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
     with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:

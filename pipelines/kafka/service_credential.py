@@ -63,4 +63,8 @@ def _provider(name: str) -> Any:
 
     # The SDK has no types of what only a runtime gives.
     credentials: Any = dbutils.credentials
-    return credentials.getServiceCredentialsProvider(name)
+    try:
+        return credentials.getServiceCredentialsProvider(name)
+    # What it raises is not documented: a wrong name, or no right to it.
+    except Exception as error:
+        raise ConfigError(f"kafka.service_credential {name} gives no login: {error}") from None

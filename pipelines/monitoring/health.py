@@ -20,7 +20,7 @@ from quotaflow.pipelines.areas.pipeline import (
 from quotaflow.pipelines.areas.question import everywhere, filled
 from quotaflow.pipelines.areas.telemetry import ALERT_OPEN
 from quotaflow.pipelines.compute import result_state
-from quotaflow.pipelines.config import Conf, demo_tables
+from quotaflow.pipelines.config import Conf, WarehouseSection, demo_tables
 from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.feedback.ledger import journal
 from quotaflow.pipelines.feedback.planning import restore_plan
@@ -123,11 +123,16 @@ def _count(reader: Reader, problem: RowProblem) -> int:
     return sum(row["found"] for row in _rows(reader, everywhere(problem.count)))
 
 
+def _is_out_of_reach(warehouse: WarehouseSection) -> bool:
+    """Whether checkpoints are in a volume that is not mounted here."""
+    return bool(warehouse.catalog_schema) and not warehouse.checkpoint_folder.is_dir()
+
+
 def free_shares(conf: Conf) -> dict[str, float]:
     """Free share of the disks of the tables and of the checkpoints, those that are in reach."""
     warehouse = conf.warehouse
     folders = {"checkpoints": warehouse.checkpoint_folder}
-    if warehouse.catalog_schema and not warehouse.checkpoint_folder.is_dir():
+    if _is_out_of_reach(warehouse):
         return {}
     if not (warehouse.catalog_schema or warehouse.is_store):
         folders["tables"] = warehouse.folder
@@ -186,6 +191,7 @@ def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
             _unread(warehouse, checkpoint, tables),
             tuple(lines),
             usual.get(job),
+            is_out_of_reach=_is_out_of_reach(conf.warehouse),
         )
 
 

@@ -22,6 +22,7 @@ class JobFacts:
 
     `not_up_to_date` are messages about results whose rule failed. `usual_gap_s` is the time between
     two triggers that nine of ten did not exceed in the last day; None if it had not two.
+    `is_out_of_reach`: whether there is a checkpoint cannot be seen from here.
     """
 
     job: str
@@ -30,6 +31,7 @@ class JobFacts:
     unread: UnreadFiles | None = None
     not_up_to_date: tuple[str, ...] = ()
     usual_gap_s: float | None = None
+    is_out_of_reach: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ def _silent_s(facts: JobFacts, now: datetime) -> float | None:
 
 def _is_scheduled(facts: JobFacts) -> bool:
     """Only queries and snapshots run on a schedule; other commands run by hand."""
-    return facts.checkpoint is not None or facts.job == SNAPSHOT
+    is_query = facts.checkpoint is not None
+    if facts.is_out_of_reach:
+        is_query = facts.row.get("batch_id") is not None
+    return is_query or facts.job == SNAPSHOT
 
 
 def _silence(facts: JobFacts, now: datetime, max_s: int) -> Iterator[str]:

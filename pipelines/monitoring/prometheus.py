@@ -120,11 +120,11 @@ def _write(registry: Any, file: Path) -> None:
 def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | CounterMetricFamily]":
     """Every metric, read from tables, checkpoints and the lock at a time."""
     try:
-        read = health.read(conf, now)
+        samples = _samples(health.read(conf, now))
+        samples |= {"up": [([], 1)], "rows": list(_rows(conf, now))}
     except QuotaflowError:
         yield _family(OWN_METRICS["up"], [([], 0)])
         return
-    samples = _samples(read) | {"up": [([], 1)], "rows": list(_rows(conf, now))}
     for name, metric in OWN_METRICS.items():
         yield _family(metric, samples[name])
 

@@ -35,6 +35,7 @@ class ServedTables:
     since: timedelta
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     _reader: Reader | None = None
+    _watch: Reader | None = None
     _read: Versions = ()
     _versions: Versions = ()
     _checked_at: datetime = _NEVER
@@ -50,7 +51,8 @@ class ServedTables:
         with self._checking:
             now = self.now()
             if now - self._checked_at >= _CHECKED_FOR:
-                self._versions = tuple(open_reader(self.conf).versions().items())
+                self._watch = self._watch or open_reader(self.conf)
+                self._versions = tuple(self._watch.versions().items())
                 self._checked_at = now
             return self._versions
 

@@ -5,6 +5,7 @@ needs no state in a session, and any engine of a catalog can run it.
 """
 
 import re
+import time
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -25,10 +26,15 @@ if TYPE_CHECKING:
 
     from quotaflow.pipelines.warehouse.time_ranges import Since
 
-_AT_ONCE = 8
+_AT_ONCE, _LISTED_FOR_S = 8, 1.0
 _OF_RUNS = ("query_progress", "answer_state", "plans", "config_changes", "quality_results")
-_WITH = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*with\s", re.I | re.S)
+_START = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_WITH = re.compile(_START + r"with\s+(recursive\s)?", re.I | re.S)
+_QUERY = re.compile(_START + r"[\s(]*(?:select|with|values|from|table)\b", re.I | re.S)
 _READ = re.compile(r"\b(FROM|JOIN) (\w+)\b(?!\.)(\s+AS\b)?")
+
+
+LATE = "stopped after {} s: narrow it, or raise warehouse.query_timeout_s"
 
 
 class CatalogEngine(Protocol):
@@ -55,6 +61,9 @@ class CatalogReader:
     empty: frozenset[str] = frozenset()
     threads: int = _AT_ONCE
     _made: set[str] = field(default_factory=set, repr=False, compare=False)
+    _listing: list[float] = field(
+        default_factory=lambda: [-_LISTED_FOR_S], repr=False, compare=False
+    )
 
     def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
         """All rows of a query that limits their number: with arguments and errors of `query`."""
@@ -75,8 +84,9 @@ class CatalogReader:
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        if table not in self._made:
+        if table not in self._made and time.monotonic() - self._listing[0] > _LISTED_FOR_S:
             self._made.update(self._listed())
+            self._listing[0] = time.monotonic()
         return table in self._made
 
     def with_empty(self, names: frozenset[str]) -> "CatalogReader":
@@ -156,7 +166,9 @@ class CatalogReader:
         listed = set[str]()
         for schema in {*filter(None, [conf.catalog_schema, conf.ledger_schema])}:
             names = {
-                row["tableName"] for row in rows_of(self.engine.run(f"SHOW TABLES IN {schema}"))
+                row["tableName"]
+                for row in rows_of(self.engine.run(f"SHOW TABLES IN {schema}"))
+                if not row["isTemporary"]
             }
             listed |= {
                 name
@@ -174,8 +186,14 @@ class CatalogReader:
         from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
 
         query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
-        if query.describes_all:
-            raise ConfigError("a catalog has no list of these tables: use quotaflow tables")
+        if query.describes_all or not _QUERY.match(sql):
+            raise ConfigError(
+                "over a catalog only SELECT, WITH and VALUES are run here: quotaflow tables and "
+                "quotaflow describe NAME list tables and columns"
+            )
+        if query.perhaps:
+            name = min(query.perhaps)
+            raise WrongQueryError(f"WITH names {name} as the table is named: take another name")
         text = self._statement(sql_dialects.in_spark(sql), query.names, since)
         try:
             return self.engine.run(text)
@@ -232,7 +250,8 @@ def statement(
         return sql
     clauses = ",\n".join(f"{name} AS (\n{text}\n)" for name, text in parts.items())
     own = _WITH.match(sql)
-    return f"WITH {clauses}{',' if own else ''}\n{sql[own.end() :] if own else sql}"
+    recursive = "RECURSIVE " if own and own[1] else ""
+    return f"WITH {recursive}{clauses}{',' if own else ''}\n{sql[own.end() :] if own else sql}"
 
 
 def _with_rows(view: str, rows: Callable[[str | None, str], str]) -> str:

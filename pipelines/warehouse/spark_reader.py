@@ -1,5 +1,6 @@
 """Runs statements in a Spark session, and queries in Spark's own dialect."""
 
+import itertools
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
-from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse import catalog_reader, views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+_NUMBERS = itertools.count()
 _QUERY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*(?:select|with|values)\b", re.I | re.S)
 # Names, comments and text. A backslash escapes only in Spark's text.
 _NAMED = r"`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/"
@@ -90,7 +92,7 @@ class SparkEngine:
         """Stop the statement of this thread when its time is over."""
         if self._stopped.is_set():
             raise QueryError("stopped")
-        name, is_late = f"quotaflow-{threading.get_ident()}", threading.Event()
+        name, is_late = f"quotaflow-{next(_NUMBERS)}", threading.Event()
 
         def end() -> None:
             is_late.set()
@@ -102,12 +104,14 @@ class SparkEngine:
         try:
             with session.named(spark, name):
                 yield
+        except KeyboardInterrupt:
+            session.cancel(spark, name)
+            raise
         except QueryError:
             if self._stopped.is_set():
                 raise QueryError("stopped") from None
             if is_late.is_set():
-                late = f"stopped after {self.timeout_s} s: warehouse.query_timeout_s"
-                raise QueryError(late) from None
+                raise QueryError(catalog_reader.LATE.format(self.timeout_s)) from None
             raise
         finally:
             timer.cancel()

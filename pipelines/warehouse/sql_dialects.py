@@ -4,12 +4,15 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
+from quotaflow.pipelines.errors import WrongQueryError
+
 if TYPE_CHECKING:
     from sqlglot.expressions import Expr
 
 
 _IN_SPARK = {"epoch_us": "unix_micros"}
 """Functions of DuckDB by their names in Spark, where sqlglot knows none."""
+_MESSAGE_CHARS = 400
 WITHIN = "{} within"
 """The name of a table's rows of one time, which stands beside the table."""
 
@@ -30,10 +33,16 @@ def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
 
 @cache
 def in_spark(sql: str) -> str:
-    """A query in DuckDB's SQL as Spark reads it. Raises sqlglot.errors.ParseError."""
+    """A query in DuckDB's SQL as Spark reads it. Raises WrongQueryError."""
     import sqlglot  # noqa: PLC0415  as above
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415
 
-    tree = sqlglot.parse_one(sql, read="duckdb").transform(_with_spark_names, copy=False)
+    try:
+        tree = sqlglot.parse_one(sql, read="duckdb")
+    except SqlglotError as error:
+        message = " ".join(str(error).split())[:_MESSAGE_CHARS]
+        raise WrongQueryError(f"cannot be translated for Spark: {message}") from None
+    tree = tree.transform(_with_spark_names, copy=False)
     return tree.sql(dialect=_spark(), copy=False)
 
 
@@ -42,7 +51,7 @@ def _with_spark_names(node: "Expr") -> "Expr":
     from sqlglot import exp  # noqa: PLC0415  as above
 
     match node:
-        case exp.DataType(this=exp.DataType.Type.TIMESTAMP):
+        case exp.DataType(this=exp.DataType.Type.TIMESTAMP | exp.DataType.Type.TIMESTAMPNTZ):
             return exp.DataType.build("TIMESTAMPTZ")
         case exp.Anonymous() if name := _IN_SPARK.get(node.name.lower()):
             return exp.Anonymous(this=name, expressions=node.expressions)

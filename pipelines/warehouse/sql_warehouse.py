@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.warehouse.catalog_reader import LATE
 from quotaflow.schemas.table import typed
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class SqlWarehouse:
         """End statements that other threads run, and let no other begin."""
         self._stopped.set()
         for statement_id in list(self._running):
-            with _errors():
+            with suppress(Exception):
                 self._api.cancel_execution(statement_id)
 
     def _check_zone(self) -> None:
@@ -68,6 +69,7 @@ class SqlWarehouse:
     def _rows(self, statement: str) -> "pa.Table":
         import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
+        api = self._api
         with _errors():
             done = self._done(statement)
             manifest, result = done.manifest, done.result
@@ -79,7 +81,7 @@ class SqlWarehouse:
                 link = links.pop(0)
                 parts.append(_downloaded(str(link.external_link), link.http_headers or {}))
                 if not links and link.next_chunk_index is not None:
-                    chunk = self._api.get_statement_result_chunk_n(
+                    chunk = api.get_statement_result_chunk_n(
                         str(done.statement_id), link.next_chunk_index
                     )
                     links = list(chunk.external_links or ())
@@ -104,19 +106,25 @@ class SqlWarehouse:
         self._running.add(statement_id)
         try:
             while _state(done) in {"PENDING", "RUNNING"}:
-                if time.monotonic() > until:
-                    self._api.cancel_execution(statement_id)
-                    raise QueryError(f"stopped after {self.timeout_s} s: warehouse.query_timeout_s")
-                # Waits no longer than it takes to stop.
-                self._stopped.wait(_POLL_S)
+                self._wait(until)
                 done = self._api.get_statement(statement_id)
+        except BaseException:
+            # Also Ctrl-C: nobody waits for its rows any more.
+            with suppress(Exception):
+                self._api.cancel_execution(statement_id)
+            raise
         finally:
             self._running.discard(statement_id)
-        if self._stopped.is_set():
-            raise QueryError("stopped")
         if _state(done) != "SUCCEEDED":
             raise _failure(done)
         return done
+
+    def _wait(self, until: float) -> None:
+        """Wait before the next look. Raises QueryError after `stop`, and when the time is over."""
+        if self._stopped.wait(_POLL_S):
+            raise QueryError("stopped")
+        if time.monotonic() > until:
+            raise QueryError(LATE.format(self.timeout_s))
 
     @cached_property
     def _api(self) -> "StatementExecutionAPI":
@@ -128,8 +136,13 @@ class SqlWarehouse:
             ) from None
         # It warns of hosts that do not describe themselves, which is no fault.
         logging.getLogger("databricks.sdk").setLevel(logging.ERROR)
-        with _errors():
-            return WorkspaceClient(product="quotaflow", product_version="0").statement_execution
+        try:
+            client = WorkspaceClient(product="quotaflow", product_version="0")
+        # So it says that there is no login, or that it is over.
+        except (ValueError, OSError) as error:
+            message = failures.one_line(error)
+            raise ConfigError(f"no login for Databricks: {message}") from None
+        return client.statement_execution
 
 
 @contextmanager
@@ -138,6 +151,7 @@ def _errors() -> Iterator[None]:
     import requests  # noqa: PLC0415  of the SDK
     from databricks.sdk.errors import PermissionDenied, Unauthenticated  # noqa: PLC0415  an extra
     from databricks.sdk.errors.base import DatabricksError  # noqa: PLC0415
+    from pyarrow import ArrowException  # noqa: PLC0415
 
     try:
         yield
@@ -150,8 +164,8 @@ def _errors() -> Iterator[None]:
     # A link is a secret while it lasts.
     except requests.RequestException as error:
         raise QueryError(f"Databricks cannot be reached: {type(error).__name__}") from None
-    except ValueError as error:
-        raise ConfigError(f"no login for Databricks: {failures.one_line(error)}") from None
+    except (OSError, ArrowException) as error:
+        raise QueryError(f"Databricks gives no answer: {failures.one_line(error)}") from None
 
 
 def _state(done: "StatementResponse") -> str:

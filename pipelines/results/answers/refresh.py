@@ -156,6 +156,9 @@ class _Refresh:
 
     def _write(self, table: Table, computed: Computed) -> bool:
         is_made = self.source.stamp(table.name) is not None
+        if is_made:
+            # An older release may have made it, without a column.
+            self.warehouse.ensure(self.open_session, [table])
         if is_made and _are_same(self.source.rows(table), computed.rows):
             return False
         self.warehouse.ensure(self.open_session, [table])

@@ -10,7 +10,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.maintenance.roll_up import RollUp
 from quotaflow.pipelines.results.declared import result_of
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import OpenSession
 from quotaflow.schemas.tables.declared import CLIENT_QUOTAS
@@ -51,7 +51,7 @@ def roll_up(place: Maintained) -> None:
 
 def content(place: Maintained) -> Rows:
     names = ", ".join(RESULT.table.key)
-    return Reader(place.warehouse).rows(f"SELECT * FROM quota_usage ORDER BY {names}")
+    return FolderReader(place.warehouse).rows(f"SELECT * FROM quota_usage ORDER BY {names}")
 
 
 def made(folder: Path, *facts: Rows, rolled_up: bool, **others: int) -> Maintained:

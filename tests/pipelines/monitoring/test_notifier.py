@@ -13,11 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError
 from quotaflow.pipelines.monitoring import (
     capture_preview,
     notifications,
@@ -429,7 +430,12 @@ class SparkViews:
     names: Collection[str]
 
     def rows(self, sql: str, _: Since | None = None) -> list[dict[str, Any]]:
-        return self.spark.sql(sql).toArrow().to_pylist()
+        try:
+            return self.spark.sql(sql).toArrow().to_pylist()
+        except AnalysisException as error:
+            if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
+                raise NeverMadeError("a view", "Spark") from None
+            raise
 
     def is_made(self, table: str) -> bool:
         return table in self.names

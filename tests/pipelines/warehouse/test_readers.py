@@ -85,9 +85,11 @@ def test_a_catalog_is_read_through_one_session(
         return spark
 
     monkeypatch.setattr(session, "get", get)
-    tables = open_reader(config.Conf(warehouse=catalog.conf))
-    assert not tables.is_made("brokers")
+    conf = config.Conf(warehouse=catalog.conf)
+    assert not open_reader(conf).is_made("brokers")
     catalog.ensure(lambda: spark, [BROKERS])
+    sessions.clear()
+    tables = open_reader(conf)
     assert tables.is_made("brokers")
     assert tables.rows(COUNT) == [{"n": 0}]
     assert tables.rows("SELECT * FROM current_brokers") == []
