@@ -53,6 +53,14 @@ def test_silence_is_measured_by_what_is_usual(
         ["no trigger for 3 days (bound: 10 min)"],
     ),
     ("a command by hand", JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=3)}), []),
+    (
+        "a query whose checkpoint is out of reach",
+        replace(
+            JobFacts("job", {"last_trigger": NOON - timedelta(days=3), "batch_id": 7}),
+            is_out_of_reach=True,
+        ),
+        ["no trigger for 3 days (bound: 10 min)"],
+    ),
     ("never reported", JobFacts("job", {}, CHECKPOINT), ["it never reported a batch"]),
     (
         "nothing to read: however old the newest is",

@@ -34,6 +34,7 @@ class FakeSqlWarehouse:
     cancelled: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     """Requests with a wrong login: of the API without its token, of a link with one."""
+    polled: int = 0
     url: str = ""
     _answers: dict[str, Any] = field(default_factory=dict)
     _left: dict[str, int] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class FakeSqlWarehouse:
 
     def status(self, statement_id: str) -> dict[str, Any]:
         """A statement now."""
+        self.polled += 1
         if statement_id in self.cancelled:
             return {"statement_id": statement_id, "status": {"state": "CANCELED"}}
         self._left[statement_id] -= 1

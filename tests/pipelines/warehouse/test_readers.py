@@ -1,7 +1,9 @@
 """One reader for a command: over a folder, through Spark, or through a SQL warehouse."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,3 +166,22 @@ def test_a_statement_of_a_sql_warehouse_is_cancelled_when_its_time_is_over(
     with pytest.raises(QueryError, match="stopped after 1 s"):
         SqlWarehouse(WAREHOUSE, 1).run("SELECT 1 AS one")
     assert fake.cancelled
+
+
+@pytest.mark.spark
+def test_a_stopped_statement_of_a_sql_warehouse_is_cancelled_at_once(
+    fake: FakeSqlWarehouse,
+) -> None:
+    engine = SqlWarehouse(WAREHOUSE, 600)
+    engine.run("SELECT 1 AS one")
+    fake.polls = 1_000_000
+    fake.polled, before = 0, len(fake.statements)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(engine.run, "SELECT 2 AS two")
+        while len(fake.statements) == before or not fake.polled:
+            time.sleep(0.01)
+        engine.stop()
+        with pytest.raises(QueryError, match="stopped"):
+            running.result()
+    assert fake.cancelled
+    assert fake.polled < 10

@@ -1,0 +1,125 @@
+"""Statements over a catalog: each names all that it reads, and no other kind is sent."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, WrongQueryError
+from quotaflow.pipelines.warehouse.catalog_reader import CatalogReader
+from quotaflow.pipelines.warehouse.time_ranges import Since
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ...cases import cases
+
+CATALOG = Warehouse(config.WarehouseSection(catalog_schema="main.q", checkpoints="/c"))
+TIME = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@dataclass
+class Recorded:
+    """Keeps statements; a catalog has all tables but those left out."""
+
+    without: frozenset[str] = frozenset()
+    statements: list[str] = field(default_factory=list)
+
+    def run(self, statement: str) -> pa.Table:
+        if statement.startswith("SHOW TABLES"):
+            names = [*TABLES.keys() - self.without, "requests_of_somebody"]
+            return pa.table({"tableName": names, "isTemporary": [False] * len(names)})
+        self.statements.append(statement)
+        return pa.table({"n": [1]})
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
+def statement(sql: str, since: Since | None = None, *without: str) -> str:
+    engine = Recorded(frozenset(without))
+    CatalogReader(CATALOG, engine).rows(sql, since)
+    (text,) = engine.statements
+    return " ".join(text.split())
+
+
+@cases(
+    ("sql", "text"),
+    (
+        "a table",
+        "SELECT count(*) AS n FROM brokers",
+        "WITH brokers AS ( SELECT * FROM main.q.brokers ) SELECT COUNT(*) AS n FROM brokers",
+    ),
+    (
+        "a WITH of its own",
+        "WITH own AS (SELECT * FROM brokers) SELECT count(*) AS n FROM own",
+        "WITH brokers AS ( SELECT * FROM main.q.brokers ), own AS (SELECT * FROM brokers) "
+        "SELECT COUNT(*) AS n FROM own",
+    ),
+    ("no table", "SELECT 1 AS n", "SELECT 1 AS n"),
+    ("a time", "SELECT TIMESTAMP '2026-11-21 12:00:00Z' AS n", "AS TIMESTAMP) AS n"),
+    ("a name in quotes", 'SELECT 1 AS "group"', "SELECT 1 AS `group`"),
+    ("microseconds", "SELECT epoch_us(now()) AS n", "SELECT UNIX_MICROS(NOW()) AS n"),
+)
+def test_a_statement_names_all_that_it_reads(sql: str, text: str) -> None:
+    assert statement(sql).lower().endswith(text.lower())
+
+
+def test_a_recursive_query_stays_one() -> None:
+    sql = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 3) "
+    text = statement(f"{sql}SELECT count(*) AS n FROM t, brokers")
+    assert text.startswith("WITH RECURSIVE brokers AS (")
+    assert text.count("RECURSIVE") == 1
+
+
+def test_a_view_reads_facts_and_results_of_the_time_that_is_asked_about() -> None:
+    text = statement("SELECT count(*) AS n FROM throttled_clients", Since(TIME, TIME))
+    assert "FROM (SELECT * FROM main.q.quota_usage WHERE event_time >= timestamp '2026" in text
+    assert "timestamp" not in statement("SELECT count(*) AS n FROM current_brokers")
+
+
+def test_a_table_that_is_not_there_is_named_or_has_no_rows() -> None:
+    with pytest.raises(NeverMadeError, match=r"brokers was never made in main\.q"):
+        statement("SELECT * FROM brokers", None, "brokers")
+    engine = Recorded(frozenset({"brokers"}))
+    reader = CatalogReader(CATALOG, engine).with_empty(frozenset({"brokers"}))
+    assert reader.rows("SELECT count(*) AS n FROM brokers")
+    assert "main.q.brokers" not in engine.statements[0]
+
+
+def test_tables_are_listed_once_for_many_that_are_not_there() -> None:
+    engine = Recorded(frozenset(TABLES))
+    listed = 0
+
+    def run(text: str) -> pa.Table:
+        nonlocal listed
+        listed += text.startswith("SHOW TABLES")
+        return Recorded.run(engine, text)
+
+    engine.run = run  # type: ignore[method-assign]
+    reader = CatalogReader(CATALOG, engine)
+    assert not any(map(reader.is_made, TABLES))
+    assert listed == 1
+
+
+@cases(
+    ("sql", "error", "message"),
+    ("to describe", "DESCRIBE brokers", ConfigError, "quotaflow describe NAME"),
+    ("to explain", "EXPLAIN SELECT * FROM brokers", ConfigError, "only SELECT"),
+    ("to list", "SHOW TABLES", ConfigError, "quotaflow tables"),
+    ("to write", "DELETE FROM brokers", ConfigError, "only queries are run here"),
+    (
+        "a WITH of a table's name",
+        "WITH brokers AS (SELECT * FROM brokers) SELECT * FROM brokers",
+        WrongQueryError,
+        "take another name",
+    ),
+)
+def test_what_is_no_query_of_spark_is_not_sent(
+    sql: str, error: type[Exception], message: str
+) -> None:
+    engine = Recorded()
+    with pytest.raises(error, match=message):
+        CatalogReader(CATALOG, engine).rows(sql)
+    assert engine.statements == []
