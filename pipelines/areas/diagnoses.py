@@ -70,7 +70,8 @@ OPEN = INCIDENTS.where("state = 'open'")
 """Incidents that go on."""
 _OF_CLIENTS = "symptom IN ('slow', 'failing')"
 # Of clients a day is diagnosed, so the start of a longer incident moves: it was an event before.
-# An incident can go on within ten minutes of its end. No start of a lag is known.
+# An incident can go on within ten minutes of its end. No start of a lag is known: it is another
+# event once other groups lag.
 EVENTS = Question(
     f"""
 SELECT * FROM (
@@ -81,7 +82,8 @@ SELECT * FROM (
             WHEN {_OF_CLIENTS} THEN since
             ELSE coalesce(until, since)
         END AS event_time,
-        CASE WHEN state = 'ended' THEN until ELSE since END AS began_or_ended
+        CASE WHEN state = 'ended' THEN until ELSE since END AS began_or_ended,
+        CASE WHEN state <> 'ended' AND since IS NULL THEN array_join(names, ', ') END AS of_names
     FROM incidents
     WHERE {{of_cluster}}
         AND (state = 'ended' OR NOT {_OF_CLIENTS} OR since > until - INTERVAL 23 HOUR)

@@ -223,7 +223,7 @@ SOURCES = (
     ),
     Source(
         question=diagnoses.EVENTS,
-        key=("state", "symptom", "cause", "origin", "began_or_ended"),
+        key=("state", "symptom", "cause", "origin", "began_or_ended", "of_names"),
         columns=("since", "until", "subjects", "names", "confidence"),
         kind=lambda row: INCIDENT_OPEN if row["state"] == "open" else INCIDENT_ENDED,
         text=diagnoses.incident,

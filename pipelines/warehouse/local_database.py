@@ -48,6 +48,7 @@ MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
 CREATE MACRO unix_millis(t) AS CAST(floor(epoch_us(t) / 1e3) AS BIGINT);
 CREATE MACRO unix_micros(t) AS epoch_us(t);
+CREATE MACRO array_join(x, separator) AS array_to_string(x, separator);
 CREATE MACRO percentile_approx(x, p) AS quantile_disc(x, p);
 """
 """Functions of Spark that DuckDB lacks, for queries from Spark users."""

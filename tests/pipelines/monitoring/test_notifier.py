@@ -34,7 +34,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from ...cases import cases
 from ...command_line import Command, in_options
 from ...http_endpoint import Endpoint, listening
-from ...rows import CLIENT, HOSTILE, at, row
+from ...rows import CLIENT, HOSTILE, Row, at, row
 from ...schemas.views.view_tables import make_table, make_tables
 
 NOW = at(3_600)
@@ -126,6 +126,20 @@ def test_an_incident_is_sent_when_it_opens_and_ten_minutes_after_it_ended(
     assert [text.partition(" (")[0] for text in texts(server)] == [waits.partition(" (")[0]] * 2
     assert [body["kind"] for _, _, body in server.came] == ["incident_open", "incident_ended"]
     assert texts(server)[1] == f"{waits} (2026-11-21 12:00 to 12:51 UTC: it ended)"
+
+
+LAGS: Row = {"cluster_id": "c1", "known_at": at(60), "rank": 1, "cause": "no_members"}
+LAGS |= {"evidence": [], "lag": 5_000, "lag_s": 300.0, "trend": "growing", "confidence": 0.9}
+
+
+def test_a_lag_is_sent_again_when_another_group_has_it_too(conf: Conf, server: Endpoint) -> None:
+    warehouse = Warehouse(conf.warehouse)
+    make_tables(warehouse, {})
+    for groups, sent in (("a", 1), ("a", 0), ("ab", 1), ("ab", 0)):
+        rows = [LAGS | {"group_id": group, "topic": group} for group in groups]
+        make_table(warehouse, TABLES["why_groups_lag"], rows)
+        assert notifier.deliver(conf, NOW).sent == sent
+    assert len(server.came) == 2
 
 
 def planned(second: float, plan_id: str) -> dict[str, Any]:
