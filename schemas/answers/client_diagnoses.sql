@@ -162,6 +162,8 @@ used AS (
     SELECT
         *,
         date_trunc('minute', event_time) AS minute,
+        -- A window can begin in one minute and end in the next.
+        unix_micros(event_time) + coalesce(CAST(period_s AS BIGINT), 1) * 1000000 - 1 AS last_us,
         coalesce(program_of(client_id), '') AS program
     FROM quota_usage
 ),
@@ -178,7 +180,8 @@ throttles AS (
             ON episodes.cluster_id = used.cluster_id
             AND episodes.principal = used.principal
             AND episodes.program = used.program
-            AND used.minute BETWEEN episodes.since AND episodes.last_minute
+            AND used.minute <= episodes.last_minute
+            AND used.last_us >= unix_micros(episodes.since)
         WHERE
             episodes.symptom = 'slow'
             AND used.throttled_by IS NOT NULL
@@ -206,7 +209,8 @@ limits AS (
         AND episodes.principal = used.principal
         AND episodes.program = used.program
         AND throttles.throttled_by = used.quota_type
-        AND used.minute BETWEEN episodes.since AND episodes.last_minute
+        AND used.minute <= episodes.last_minute
+        AND used.last_us >= unix_micros(episodes.since)
     GROUP BY throttles.id, throttles.throttled_by
 ),
 sharers AS (
@@ -219,7 +223,8 @@ sharers AS (
         AND limits.last.level = used.quota_level
         AND limits.last.user IS NOT DISTINCT FROM used.quota_bucket_user
         AND limits.last.client_id IS NOT DISTINCT FROM used.quota_bucket_client_id
-        AND used.minute BETWEEN episodes.since AND episodes.last_minute
+        AND used.minute <= episodes.last_minute
+        AND used.last_us >= unix_micros(episodes.since)
     WHERE used.amount > 0
     GROUP BY limits.id
 ),

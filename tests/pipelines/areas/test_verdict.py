@@ -12,7 +12,7 @@ from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
-from ...rows import HOSTILE, Row, limited, moved, reassigned, row, used
+from ...rows import HOSTILE, Row, at, limited, moved, reassigned, row, used
 from ...schemas.views.test_client_diagnoses import BAD, RATE, THROTTLED, among_healthy, minutes
 from ...schemas.views.view_tables import Tables, make_tables_and_answers
 
@@ -39,6 +39,9 @@ def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Pat
         "config_alterations": [limited(60 * 24, RATE, "1000", entity_name="bad")],
     }
     text = " ".join(" ".join(verdict_of(tmp_path, rows).lines("bad")).split())
+    # A window of a quota that is throttled can begin in the minute before.
+    rows["quota_usage"][-1] |= {"event_time": at(60 * 25 - 1), "period_s": 11}
+    assert "set by User:admin at " in " ".join(verdict_of(tmp_path / "b", rows).lines("bad"))
     assert text.startswith("bad is slow: PRODUCE waits 905 ms on average, 99 % of it for a quota.")
     assert "quota 900 ms · broker" in text
     assert (
