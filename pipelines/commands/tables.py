@@ -122,7 +122,7 @@ def show(
     max_rows = limit if limit is not None or layout.is_for_programs else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
     tables_reader = open_reader(conf.of_tables())
-    columns = tables_reader.columns(name)
+    columns = browsing.columns(tables_reader, name)
     query = browsing.select(name, columns, start, where, max_rows)
     with progress.shown("computing"):
         batches = tables_reader.query(query)

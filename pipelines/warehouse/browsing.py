@@ -39,6 +39,14 @@ def extents(tables_reader: Reader, *, every: bool) -> list[dict[str, Any]]:
     return [{name: row.get(name) for name in EXTENT} for row in [*tables, *view_rows]]
 
 
+def columns(tables_reader: Reader, name: str) -> list[str]:
+    """Columns of a table or view: the declared ones that the live table has, in their order."""
+    if name in views.load():
+        return [column.name for column in views.load()[name].columns]
+    live = tables_reader.types(name)
+    return [column for column in TABLES[name].column_names if column in live]
+
+
 def checked_name(name: str) -> str:
     """The name, if a table or view has it. Raises ConfigError with the nearest right name."""
     names = [*TABLES, *views.load()]

@@ -101,13 +101,6 @@ class CatalogReader:
         end = next((i for i, name in enumerate(named) if not name or name.startswith("#")), None)
         return {row["col_name"]: row["data_type"] for row in described[:end]}
 
-    def columns(self, name: str) -> list[str]:
-        """Columns of a table or view: the declared ones that the live table has, in their order."""
-        if name in views.load():
-            return [column.name for column in views.load()[name].columns]
-        live = self.types(name)
-        return [column for column in TABLES[name].column_names if column in live]
-
     def extents(self, names: Iterable[str]) -> dict[str, TableSummary]:
         """Rows, newest event_time and bytes of the newest version of each table."""
         summaries = dict.fromkeys(names, TableSummary())

@@ -105,13 +105,6 @@ class FolderReader:
         with engine_errors(table):
             return ddl.live_types(self._database.table(table))
 
-    def columns(self, name: str) -> list[str]:
-        """Columns of a table or view: the declared ones that the live table has, in their order."""
-        if name in views.load():
-            return [column.name for column in views.load()[name].columns]
-        live = self.types(name)
-        return [column for column in TABLES[name].column_names if column in live]
-
     def versions(self) -> dict[str, str]:
         """Each table that exists, with the newest version of its log."""
         place = self.warehouse.place

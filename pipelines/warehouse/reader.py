@@ -63,10 +63,6 @@ class Reader(Protocol):
         """The type of each column of the live table, as `ddl.live_types`."""
         ...
 
-    def columns(self, name: str) -> list[str]:
-        """Columns of a table or view: the declared ones that the live table has, in their order."""
-        ...
-
     def table_id(self, table: str) -> str:
         """The id of a table in checkpoints of queries. A table made again has another id."""
         ...

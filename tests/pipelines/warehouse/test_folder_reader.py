@@ -9,7 +9,7 @@ import pytest
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.warehouse import delta_files
+from quotaflow.pipelines.warehouse import browsing, delta_files
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -27,7 +27,7 @@ def test_columns_come_in_the_declared_order_whatever_the_live_one(
     warehouse: Warehouse, fill: Fill
 ) -> None:
     fill("requests", [{"event_time": NOON}])
-    assert FolderReader(warehouse).columns("requests") == REQUESTS.column_names
+    assert browsing.columns(FolderReader(warehouse), "requests") == REQUESTS.column_names
 
 
 def test_the_extent_counts_rows_of_every_file_and_finds_the_newest(
