@@ -101,29 +101,19 @@ states AS (
 in_order AS (
     SELECT
         *,
-        lag(in_sync) OVER (
-            PARTITION BY cluster_id, topic_id, partition, source = 'move'
-            ORDER BY event_time, source
-        ) AS in_sync_before,
-        lag(nodes) OVER (
-            PARTITION BY cluster_id, topic_id, partition, source = 'move'
-            ORDER BY event_time, source
-        ) AS nodes_before,
-        lead(in_sync) OVER (
-            PARTITION BY cluster_id, topic_id, partition, source = 'move'
-            ORDER BY event_time, source
-        ) AS in_sync_after,
-        lead(event_time) OVER (
-            PARTITION BY cluster_id, topic_id, partition, source = 'move'
-            ORDER BY event_time, source
-        ) AS after,
-        max(CASE WHEN source = 'move' THEN event_time END) OVER (
-            PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
-        ) AS move_time,
-        max(CASE WHEN source = 'snapshot' THEN event_time END) OVER (
-            PARTITION BY cluster_id, topic_id, partition ORDER BY event_time
-        ) AS seen_time
+        lag(in_sync) OVER of_source AS in_sync_before,
+        lag(nodes) OVER of_source AS nodes_before,
+        lead(in_sync) OVER of_source AS in_sync_after,
+        lead(event_time) OVER of_source AS after,
+        max(CASE WHEN source = 'move' THEN event_time END) OVER of_partition AS move_time,
+        max(CASE WHEN source = 'snapshot' THEN event_time END) OVER of_partition AS seen_time
     FROM states
+    WINDOW
+        of_source AS (
+            PARTITION BY cluster_id, topic_id, partition, source = 'move'
+            ORDER BY event_time, source
+        ),
+        of_partition AS (PARTITION BY cluster_id, topic_id, partition ORDER BY event_time)
 ),
 min_isr AS (
     SELECT
