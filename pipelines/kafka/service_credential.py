@@ -65,6 +65,6 @@ def _provider(name: str) -> Any:
     credentials: Any = dbutils.credentials
     try:
         return credentials.getServiceCredentialsProvider(name)
-    # What it raises is not documented: a wrong name, or no right to it.
-    except Exception as error:
+    # The SDK's own errors are OSErrors, and a ValueError says that it has no login.
+    except (OSError, ValueError) as error:
         raise ConfigError(f"kafka.service_credential {name} gives no login: {error}") from None

@@ -11,6 +11,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.connections import connect
 
 from ..rule_rows import Rows, compute
 from ..schemas.views.view_tables import make_tables_and_answers
@@ -32,7 +33,7 @@ def compute_all(folder: Path, facts: Mapping[str, Rows], conf: config.Conf) -> W
 
 def everything(warehouse: Warehouse) -> duckdb.DuckDBPyConnection:
     """A database with all tables and views that the warehouse can answer, computed once."""
-    reader, database = FolderReader(warehouse), duckdb.connect()
+    reader, database = FolderReader(warehouse), connect()
     for name in [*TABLES, *views.load()]:
         if all(map(reader.is_made, views.dependencies(f"SELECT * FROM {name}")[0])):
             rows = reader.query(f"SELECT * FROM {name}").read_all()

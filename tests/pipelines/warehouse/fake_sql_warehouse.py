@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from quotaflow.demo.ports import LOOPBACK
+from quotaflow.pipelines.spark.spark_errors import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +53,7 @@ class FakeSqlWarehouse:
             frame = self.spark.sql(text)
             types = [field.dataType.simpleString() for field in frame.schema]
             self._answers[statement_id] = (frame.toArrow(), types)
-        except Exception as error:
+        except spark_errors() as error:
             self._answers[statement_id] = str(error)
         return self.status(statement_id)
 
