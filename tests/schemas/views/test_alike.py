@@ -86,7 +86,6 @@ def test_every_view_has_the_same_described_columns_in_spark(
     make_tables_and_answers(folder_warehouse, {})
     for table in TABLES.values():
         spark.createDataFrame([], table.sql_schema).createOrReplaceTempView(table.name)
-    reader = FolderReader(folder_warehouse)
     for name, view in views.load().items():
         analyzed = spark.sql(view.sql).schema
         # Views that read this one take none of its plan: deep ones would take minutes.
@@ -94,7 +93,8 @@ def test_every_view_has_the_same_described_columns_in_spark(
         text = ddl.create_view(replace(view, sql=f"SELECT * FROM {name}_analyzed"))
         spark.sql(text.replace(" VIEW ", " TEMPORARY VIEW ", 1))
         created = spark.table(name).schema
-        assert reader.columns(name) == analyzed.names == created.names
+        described = [column.name for column in view.columns]
+        assert described == analyzed.names == created.names
         assert [field.metadata["comment"] for field in created] == [
             column.comment for column in view.columns
         ]
