@@ -84,7 +84,7 @@ def test_nothing_is_pinned_that_nothing_needs() -> None:
 
 
 def licences(name: str) -> list[str]:
-    headers = metadata.metadata(name)
+    headers: Any = metadata.metadata(name)  # a Message, whose type promises less
     classified = [c for c in headers.get_all("Classifier") or [] if c.startswith("License ::")]
     texts = [headers.get("License-Expression"), *classified, (headers.get("License") or "")[:60]]
     return [text for text in texts if text]

@@ -52,7 +52,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ZipFile]:
         shutil.copy(ROOT / name, tree / name)
     _build(tree, "--wheel", "--outdir", "checkout")
     _build(tree, "--outdir", "sdist")  # an sdist, and the wheel of that sdist
-    return {name: ZipFile(*(tree / name).glob("*.whl")) for name in ("checkout", "sdist")}
+    built = {name: (tree / name).glob("*.whl") for name in ("checkout", "sdist")}
+    return {name: ZipFile(wheel) for name, wheels in built.items() for wheel in wheels}
 
 
 def _build(tree: Path, *words: str) -> None:

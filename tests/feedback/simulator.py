@@ -15,7 +15,7 @@ from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, D
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
 from quotaflow.pipelines.feedback.ledger.journal import Journal
 from quotaflow.pipelines.feedback.ledger.leases import LeaseBook, read_book
-from quotaflow.pipelines.feedback.ledger.ledger import DONE, YIELDED, Ledger, Record
+from quotaflow.pipelines.feedback.ledger.ledger import DONE, YIELDED, Key, Ledger, Record
 from quotaflow.pipelines.feedback.ledger.signed_journal import open_journal
 from quotaflow.pipelines.feedback.ledger.signing import Signer
 from quotaflow.pipelines.feedback.ledger.trust import TrustedLedger, judge
@@ -83,7 +83,7 @@ class Offender:
         return UNITS.get(self.kind, 1)
 
     @property
-    def key(self) -> restore_plan.Key:
+    def key(self) -> Key:
         """Its config."""
         return self.entity, self.config_key
 
@@ -147,10 +147,10 @@ class Write:
 class Cluster(DictConfigs):
     """Configs that remember who set each key last."""
 
-    setters: dict[restore_plan.Key, Alteration] = field(default_factory=dict)
-    of_people: dict[restore_plan.Key, str | None] = field(default_factory=dict)
+    setters: dict[Key, Alteration] = field(default_factory=dict)
+    of_people: dict[Key, str | None] = field(default_factory=dict)
 
-    def by_hand(self, key: restore_plan.Key, value: str | None, now: datetime) -> None:
+    def by_hand(self, key: Key, value: str | None, now: datetime) -> None:
         """An operator sets or removes a config."""
         configs = self.configs.setdefault(key[0], {})
         if value is None:

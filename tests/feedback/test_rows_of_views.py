@@ -55,8 +55,9 @@ def test_the_simulation_plants_each_shape_of_a_limit_and_no_other() -> None:
 def strangers(*more: Row, listed: tuple[str, ...] = ()) -> list[str]:
     """Who else uses an address that we limited for its offender five minutes ago."""
     one = Offender(ADDRESS, "steady", 20.0, PLANTS["steady"], 9)
+    entity, key = one.key
     evidence = f"principal={OFFENDER} client_address={ADDRESS}"
-    record = replace(forged(*one.key, "1", None), evidence_key=evidence)
+    record = replace(forged(entity, key, "1", None), evidence_key=evidence)
     owned = {one.key: OwnedConfig(None, "1", at(300), None, record, at(300))}
     tables = MemoryTables()
     make_tables(tables, cluster(*more))

@@ -12,6 +12,7 @@ from quotaflow.udfs.engine.database import opened
 from quotaflow.udfs.engine.rule import Files
 from quotaflow.udfs.facts import task
 from quotaflow.udfs.facts.requests import RequestLog
+from quotaflow.udfs.fetch_lines import FETCH
 from quotaflow.udfs.fetch_sessions import FOLLOWED, Limits
 from quotaflow.udfs.otlp import decode
 
@@ -58,5 +59,5 @@ def followed(requests: pa.Table, folder: Path) -> pa.Table:
     with opened(files) as database:
         lines = database.query(fetch_lines.query(0, 1), fetch_lines.ROWS)
         followed = pa.Table.from_batches(fetch_sessions.follow_sessions(limits)(lines), FOLLOWED)
-    fetches = followed.filter(pa.compute.equal(followed["kind"], fetch_sessions.FETCH))
+    fetches = followed.filter(pa.compute.equal(followed["kind"], FETCH))
     return fetches.select(TABLES["fetches"].column_names).cast(TABLES["fetches"].arrow)

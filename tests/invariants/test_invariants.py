@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines import config
 
 from ..delta_tables import NOON
-from ..rows import LIMITERS
+from ..rows import LIMITERS, Row
 from ..schemas.views.view_tables import temporary_folder
 from .computed import compute_all, everything
 from .made_facts import made_facts
@@ -49,7 +49,7 @@ def test_statements_are_true_of_captured_lines(recorded: duckdb.DuckDBPyConnecti
     assert problems(recorded) == {}
 
 
-PLANTED = {
+PLANTED: dict[str, tuple[str, Row]] = {
     "a bound of an answer is at most what its partitions may return": (
         "fetch_sizes",
         {"partitions": 3, "partition_max_bytes": 10, "bound_bytes": 52},

@@ -73,7 +73,7 @@ def read(cluster: LocalCluster, topic: str, records: int) -> None:
     settings = {"isolation_level": "read_committed", "enable_auto_commit": False}
     with quiet_clients.reader(login, topic, topic, **settings) as consumer:
         last = consumer.consume(records, 30)[-1]
-        consumer.commit(last, asynchronous=False)
+        consumer.commit(message=last, asynchronous=False)
 
 
 def test_lag_has_only_what_the_group_can_still_read(cluster: LocalCluster, conf: Conf) -> None:

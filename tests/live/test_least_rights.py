@@ -16,7 +16,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.feedback.configs.change import SET, Change, Operation
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
-from quotaflow.pipelines.feedback.ledger.outcome import STARTED
+from quotaflow.pipelines.feedback.ledger.ledger import STARTED
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.writing import exclusive_section
 from quotaflow.pipelines.feedback.writing.change_writer import preview

@@ -99,8 +99,9 @@ def running(conf: Path, port: int, log: Path) -> Iterator[subprocess.Popen[bytes
         finally:
             # Of a command that ended by itself `interrupt` saw nothing left.
             if process.poll() is None:
-                for each in [*psutil.Process(process.pid).children(recursive=True), process]:
+                for each in psutil.Process(process.pid).children(recursive=True):
                     each.kill()
+                process.kill()
 
 
 @dataclass

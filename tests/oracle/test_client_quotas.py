@@ -27,8 +27,8 @@ QUOTAS = st.none() | st.sampled_from([0.0, 1.0, 0.5, 1e12]) | st.floats(0, 1e9)
 def quota_manager(tmp_path_factory):
     """Asks Kafka's class: (quotas in the order they are set, clients) to its answers."""
     command = compiled("ClientQuotas", tmp_path_factory.mktemp("client_quotas"))
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
-    with subprocess.Popen(command, **pipes) as jvm:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as jvm:
 
         def ask(quotas, clients):
             request = {

@@ -119,7 +119,8 @@ OF_RULES = {
 
 @pytest.mark.parametrize(("view", "column"), WORDINGS)
 def test_codes_of_a_view_and_codes_with_words_are_the_same(view: str, column: str) -> None:
-    texts = {each.name: each.sql for each in (*views.load().values(), *ANSWERS)}
+    texts = {view.name: view.sql for view in views.load().values()}
+    texts |= {answer.name: answer.sql for answer in ANSWERS}
     of_plan = ("desired_configs", "proposals", "replication_rate_advice", "producer_id_offenders")
     read = [name for name in texts if name.endswith(of_plan)]
     names = read if view == "desired_configs" else [view]

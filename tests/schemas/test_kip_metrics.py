@@ -46,11 +46,9 @@ def test_every_name_of_the_kips_is_listed_once() -> None:
 
 
 def test_what_a_name_refers_to_exists() -> None:
-    columns = {
-        f"{name}.{column.name}"
-        for name, each in (*TABLES.items(), *views.load().items())
-        for column in each.columns
-    }
+    columns_of = {name: view.columns for name, view in views.load().items()}
+    columns_of |= {name: table.columns for name, table in TABLES.items()}
+    columns = {f"{name}.{column.name}" for name, of_one in columns_of.items() for column in of_one}
     for metric in KIP_METRICS:
         assert {name for name in metric.sent_as if not is_bean(name)} <= METRICS.keys()
         assert columns.issuperset(metric.answers), metric.name

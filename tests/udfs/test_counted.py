@@ -90,7 +90,7 @@ def own_plurals(source: str) -> Iterator[str]:
                     else may_be_one(value) and any(map(is_plural, words))
                 )
                 if is_wrong:
-                    yield f"{{{ast.unparse(value.value)}}}{after.value}"
+                    yield f"{{{ast.unparse(value.value)}}}{after.value!s}"
 
 
 def wrong_nouns(source: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 import pickle
 import tracemalloc
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -93,7 +94,7 @@ ROWS = st.lists(
 @given(ROWS, st.sets(st.integers(0, 60)))
 def test_answers_are_the_rule_s_wherever_batches_are_cut(rows, cuts):
     bounds = (3, 0.3, HOUR_MS)
-    seen: dict[tuple, TimedBloomFilter] = {}
+    seen: dict[tuple[Any, ...], TimedBloomFilter] = {}
     expected = []
     for *key, event_ms, producer_id in rows:
         rule = seen.setdefault(tuple(key), TimedBloomFilter(*bounds))

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 from py4j.protocol import Py4JNetworkError
 
 from quotaflow.pipelines.errors import JobError, KafkaError, LockedError
@@ -24,7 +25,6 @@ from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka import admin, tail
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.monitoring import log_volume
-from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -286,7 +286,7 @@ def test_levels_come_back_when_nobody_can_be_told(run: Capture) -> None:
     def echo(*_: object, **__: object) -> None:
         raise BrokenPipeError(32, "Broken pipe")
 
-    run.monkeypatch.setattr(output.typer, "echo", echo)
+    run.monkeypatch.setattr(typer, "echo", echo)
     run("--yes", code=130)
     assert run.configs.levels() == BEFORE
 

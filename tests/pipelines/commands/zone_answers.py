@@ -12,6 +12,7 @@ import io
 import json
 import os
 import pkgutil
+import secrets
 import sys
 import time
 from collections.abc import Iterator
@@ -24,7 +25,6 @@ from quotaflow import pipelines
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
 from quotaflow.pipelines.monitoring import health
-from quotaflow.pipelines.serve import site
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
 
@@ -75,7 +75,7 @@ def stand_still() -> None:
         if name.startswith("quotaflow.") and vars(module).get("datetime") is of_datetime.datetime:
             vars(module)["datetime"] = _Still
     vars(health)["_free_share"] = lambda _: 0.5
-    vars(site.secrets)["token_hex"] = lambda _: "tag"
+    vars(secrets)["token_hex"] = lambda _: "tag"
 
 
 def answers(path: str) -> Iterator[tuple[str, tuple[int, str]]]:

@@ -26,6 +26,7 @@ from quotaflow.udfs.engine.rule import Rule
 from quotaflow.udfs.engine.task import over_relations
 
 from ...delta_tables import NOON
+from ...rows import Row
 
 FEW, MANY = 1_000, 10_000_000
 """A task with few facts reads them from files once."""
@@ -65,7 +66,7 @@ def part(name: str, minute: int, lookback_s: int, relevant: str) -> Computation:
     return Computation(result, (TimeRange(start, start + timedelta(minutes=2)),))
 
 
-def read_by(name: str, parts: list[Computation], facts: int) -> tuple[list[dict], set[str]]:
+def read_by(name: str, parts: list[Computation], facts: int) -> tuple[list[Row], set[str]]:
     """What a rule of a task read: its row, and its files."""
     task = folder_task(TaskPlan(tuple(parts), facts), relations())
     output = pa.Table.from_batches(over_relations([task])(iter([pa.record_batch({"id": [0]})])))

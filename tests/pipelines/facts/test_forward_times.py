@@ -107,11 +107,8 @@ def test_a_file_that_is_read_in_the_night_has_no_time_of_the_future() -> None:
 @given(steps=st.lists(st.integers(1, 3_539), min_size=1, max_size=30), chunk=st.integers(1, 7))
 def test_each_instant_of_a_night_comes_back_in_any_chunks(steps: list[int], chunk: int) -> None:
     """If no two lines are further apart than the hour that comes twice, less the skew."""
-    instants = list(
-        accumulate(
-            (timedelta(seconds=s) for s in steps), initial=datetime(2026, 10, 24, 22, tzinfo=UTC)
-        )
-    )
+    start = datetime(2026, 10, 24, 22, tzinfo=UTC)
+    instants = [start + timedelta(seconds=s) for s in accumulate(steps, initial=0)]
     local = [f"{each.astimezone(ZoneInfo(ZONE)):%Y-%m-%d %H:%M:%S},000" for each in instants]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(request_lines, "_CHUNK_LINES", chunk)

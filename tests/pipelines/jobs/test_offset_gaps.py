@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.jobs import offset_gaps
+from quotaflow.pipelines.kafka import admin
 from quotaflow.pipelines.streaming.topic_position import TopicPosition, read_position
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -119,5 +120,5 @@ def test_records_to_read_are_those_that_the_logs_have_behind_the_position(
     if read is not None:
         plan(warehouse.checkpoint(JOB), 0, read, is_committed=True)
     logs = {0: range(50, 100), 1: range(100, 145)}
-    monkeypatch.setattr(offset_gaps.admin, "log_bounds", lambda *_: logs)
+    monkeypatch.setattr(admin, "log_bounds", lambda *_: logs)
     assert offset_gaps.unread({}, warehouse, {JOB: TOPIC}) == expected

@@ -6,7 +6,6 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import JobError
-from quotaflow.pipelines.jobs import regular_joins
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.jobs.regular_joins import RegularJoins
 from quotaflow.pipelines.warehouse.small_files import MANY_FILES, SmallFiles
@@ -48,7 +47,7 @@ def test_a_table_that_fails_keeps_no_other_from_it(
         tried.append(small.table.name)
         raise JobError("disk full")
 
-    monkeypatch.setattr(regular_joins.SmallFiles, "join", fail)
+    monkeypatch.setattr(SmallFiles, "join", fail)
     messages: list[str] = []
     joins(warehouse, messages, "ingest_request_log").join()
     assert tried == ["quarantine", "requests", "telemetry_pushes", "telemetry_subscriptions"]

@@ -1,5 +1,6 @@
 """A compacted topic is read to its end, also by a login that brokers throttle."""
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,7 +8,6 @@ import pytest
 from kafka import TopicPartition
 
 from quotaflow.pipelines.errors import KafkaError
-from quotaflow.pipelines.kafka import compacted_topic
 from quotaflow.pipelines.kafka.compacted_topic import CompactedTopic
 
 PARTITION = TopicPartition("leases", 0)
@@ -77,6 +77,6 @@ def test_a_throttled_login_waits_until_the_windows_of_its_quota_are_over() -> No
 
 def test_a_topic_that_is_not_read_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     consumer = Consumer([Consumed(b"a", b"1")], quiet_s=1e9, polled_at=1e9)
-    monkeypatch.setattr(compacted_topic.time, "monotonic", lambda: consumer.now)
+    monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
     with pytest.raises(KafkaError, match="topic leases was not read in 180 s"):
         opened(consumer).read()

@@ -26,9 +26,10 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from ...examples import EXPENSIVE
 from ...oracle.rules.usage_histogram import MAX_ERROR
+from ...rows import Row
 from ...rule_rows import database
 from ...schemas.views import view_tables
-from .quota_windows import MIDNIGHT, NOW, PER, WINDOW_S, Row, days, in_order, table, window
+from .quota_windows import MIDNIGHT, NOW, PER, WINDOW_S, days, in_order, table, window
 
 NO_SPARK = cast("OpenSession", None)
 

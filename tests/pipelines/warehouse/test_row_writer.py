@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.row_writer import AppId, Replaced
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
@@ -316,7 +317,7 @@ def test_a_table_with_a_feature_that_delta_rs_lacks_is_written_by_spark(
 ) -> None:
     (folder / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"protocol": protocol}))
     writer = Recorded()
-    monkeypatch.setattr(row_writer.frames, "from_arrow", lambda *_: writer)
+    monkeypatch.setattr(frames, "from_arrow", lambda *_: writer)
     monkeypatch.setitem(globals(), "no_session", lambda: None)
     rows = OLD[:1]
     if kind == "append":

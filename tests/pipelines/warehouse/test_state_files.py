@@ -53,8 +53,8 @@ def test_a_mount_that_cannot_sync_a_folder_keeps_the_file(
     assert (tmp_path / "state.json").read_text() == "1"
 
 
-def topic_of(checkpoint: Path) -> object:
-    return identity.check_topic(checkpoint, LOGS, accept_new=False)
+def topic_of(checkpoint: Path) -> None:
+    identity.check_topic(checkpoint, LOGS, accept_new=False)
 
 
 def clusters_of(checkpoint: Path) -> object:

@@ -52,7 +52,8 @@ QUERY = re.compile(r"(?ms)^```sql\n(.*?)^```$")
 
 def test_no_query_takes_an_end_before_its_time() -> None:
     """A stale end is written ahead of its time, and a reading may still come."""
-    texts = {each.name: each.sql for each in (*views.load().values(), *ANSWERS)}
+    texts = {view.name: view.sql for view in views.load().values()}
+    texts |= {answer.name: answer.sql for answer in ANSWERS}
     for page in DOCS.glob("*.md"):
         for nth, query in enumerate(QUERY.findall(page.read_text(encoding="utf-8"))):
             texts[f"{page.name} {nth}"] = query

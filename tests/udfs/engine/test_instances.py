@@ -1,5 +1,6 @@
 """What one task leaves in an instance for the next: nothing but macros."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -81,6 +82,6 @@ def test_an_instance_ends_after(use: Callable[[], None]) -> None:
 def test_a_forked_process_uses_no_instance_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
     with borrowed(MEMORY_MB, 1) as first:
         pass
-    monkeypatch.setattr(instances.os, "getpid", lambda: 1)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
     with borrowed(MEMORY_MB, 1) as second:
         assert second is not first

@@ -1,5 +1,7 @@
 """Text that is not UTF-8 costs the metric that has it, and no other."""
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
@@ -159,7 +161,7 @@ def test_whatever_is_no_metric_costs_nothing_else(message, inside, place):
     scope = message.resource_metrics[0].scope_metrics[0]
     scope.metrics.append(gauge(point(), name="good"))
     assume(refusal(otlp.Metric, inside) == BROKEN)
-    outline = payload_class().FromString(message.SerializeToString())
+    outline: Any = payload_class().FromString(message.SerializeToString())
     outline.resource_metrics[0].scope_metrics[0].metrics.insert(place, inside)
     for times in (1, 5):
         payloads = [outline.SerializeToString(), message.SerializeToString()]

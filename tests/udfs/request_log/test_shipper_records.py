@@ -12,7 +12,7 @@ from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
 from quotaflow.pipelines.config import IngestSection
-from quotaflow.udfs.request_log.wrappers import MOST_LINES
+from quotaflow.udfs.request_log.framings import MOST_LINES
 
 from ...record_batches import parsed, parsed_cases
 from .test_hostile_lines import GOOD

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ...record_batches import parsed
-from .test_parser import SEVEN, Row, assert_is_what_json_says
+from ...rows import Row
+from .test_parser import SEVEN, assert_is_what_json_says
 
 OLDEST, NEWEST = "3.9.2", "4.4.0"
 VERSIONS = (OLDEST, "4.0.2", "4.1.2", "4.2.2", "4.3.1", NEWEST)

@@ -33,7 +33,7 @@ def line(
         full,
         [RequestPartition(key, offset, 100) for key, offset in requested],
         list(forgotten),
-        [ResponsePartition(*one, 0) for one in answered],
+        [ResponsePartition(key, size, end, 0) for key, size, end in answered],
     )
 
 

@@ -10,10 +10,10 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import QualitySection
 from quotaflow.pipelines.errors import FeedbackError
+from quotaflow.pipelines.feedback.configs.change import FrozenPlan
 from quotaflow.pipelines.feedback.planning import evidence_checks
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.runs import apply_run, context
-from quotaflow.pipelines.feedback.runs.frozen_plans import FrozenPlan
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views

@@ -10,9 +10,9 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.feedback.configs.change import RESTORE, Halt, Plan
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.pipelines.feedback.ledger.ledger import HALTED, RELEASED, Ledger
-from quotaflow.pipelines.feedback.planning import cluster_watch, halt
+from quotaflow.pipelines.feedback.planning import cluster_watch, halt, planning
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
-from quotaflow.pipelines.feedback.runs import apply_run, context, release_run
+from quotaflow.pipelines.feedback.runs import apply_run, context, frozen_plans, release_run
 from quotaflow.pipelines.feedback.runs.frozen_plans import to_changes, to_rows
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -273,8 +273,8 @@ def test_apply_records_the_halt_and_writes_only_what_gives_back(
             desired("eve"), bounds=bounds, ledger=scene.journal.ledger, now=datetime.now(UTC)
         )
 
-    monkeypatch.setattr(apply_run.planning, "make", planned_now)
-    monkeypatch.setattr(apply_run.frozen_plans, "refreeze", lambda *_, **__: None)
+    monkeypatch.setattr(planning, "make", planned_now)
+    monkeypatch.setattr(frozen_plans, "refreeze", lambda *_, **__: None)
     apply_run.apply_plan(context.from_conf(scene.conf), None, lambda _: None)
     assert scene.configs.configs == {desired().entity: {}}
     assert [r.step for r in scene.journal.records].count(HALTED) == 1

@@ -12,11 +12,12 @@ import pytest
 from deltalake import DeltaTable
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.results.answers.answer import Answer, Lookback
+from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.answer_head import Lookback
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from .group_rows import Row, request
+from ....rows import Row
+from .group_rows import request
 
 ID = "topic-1"
 LOCK_MS = 30_000

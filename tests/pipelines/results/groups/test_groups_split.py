@@ -12,9 +12,10 @@ from quotaflow.pipelines.results.declared import result_of
 
 from ....delta_tables import NOON
 from ....examples import EXPENSIVE
+from ....rows import Row
 from ..splits import assert_same_however_split
 from . import golden_groups
-from .group_rows import Row, commit, heartbeat, left, old_heartbeat, request
+from .group_rows import commit, heartbeat, left, old_heartbeat, request
 from .share_rows import acknowledge, fetch
 
 MINUTES = 4

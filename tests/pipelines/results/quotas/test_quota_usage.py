@@ -19,13 +19,13 @@ from quotaflow.udfs.rules.quota import EXEMPT_APIS, QuotaEntity
 from ....cases import cases
 from ....examples import EXPENSIVE
 from ....oracle.rules.quota import EffectiveQuota, effective
+from ....rows import Row
 from ....rule_rows import compute, compute_in_parts
 from .quota_rows import (
     APIS,
     RATE_PERIOD_S,
     START,
     Context,
-    Row,
     at,
     made_up_quotas,
     made_up_requests,
@@ -275,15 +275,15 @@ def test_a_window_in_which_the_limit_changed_says_so() -> None:
 
 def test_bytes_that_the_line_does_not_have_make_usage_an_estimate() -> None:
     part = {"topic": "t", "partition": 0, "in_request": True, "in_response": True}
-    cases = {
-        "all sizes": [{"partitions": [part | {"bytes": 5}]}],
-        "no size": [{"partitions": [part | {"bytes": 5}, part | {"partition": 1}]}],
-        "no partitions": [{"partitions": None}],
-        "refused": [{"api": "FETCH", "partitions": [part | {"error_code": 6}]}],
-        "not answered": [{"api": "FETCH", "partitions": [part | {"in_response": False}]}],
-        "no size in an answer": [{"api": "FETCH", "partitions": [part]}],
+    sizes: dict[str, Row] = {
+        "all sizes": {"partitions": [part | {"bytes": 5}]},
+        "no size": {"partitions": [part | {"bytes": 5}, part | {"partition": 1}]},
+        "no partitions": {"partitions": None},
+        "refused": {"api": "FETCH", "partitions": [part | {"error_code": 6}]},
+        "not answered": {"api": "FETCH", "partitions": [part | {"in_response": False}]},
+        "no size in an answer": {"api": "FETCH", "partitions": [part]},
     }
-    facts = [request(0, "PRODUCE", client_id=case) | row for case, (row,) in cases.items()]
+    facts = [request(0, "PRODUCE", client_id=case) | row for case, row in sizes.items()]
     rows = [row for row in computed(facts, {}) if row["quota_type"].endswith("byte_rate")]
     estimated = {row["client_id"] for row in rows if row["is_estimated"]}
     assert estimated == {"no size", "no partitions", "no size in an answer"}

@@ -5,8 +5,9 @@ from typing import Any
 from quotaflow.pipelines.results.declared import result_of
 
 from ....cases import cases, grouped
+from ....rows import Row
 from ....rule_rows import compute
-from .quota_rows import Row, of_bytes, quota, request
+from .quota_rows import of_bytes, quota, request
 
 BYTES, TIME = "consumer_byte_rate", "request_percentage"
 BYTE_QUOTA = quota(-5, BYTES, 20_000.0, user="alice")

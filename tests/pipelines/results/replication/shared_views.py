@@ -14,7 +14,7 @@ from ...compute.rule_tables import tables_of
 def rows_of_text(sql: str, schema: pa.Schema, **rows: Rows | pa.Table) -> Rows:
     """The rows of a text, from rows of the tables that it reads. Tables not given are empty."""
     views, needed = dict[str, str](), texts.words(sql)
-    for name, view in reversed(texts.shared_views().items()):
+    for name, view in reversed([*texts.shared_views().items()]):
         if name in needed:
             views[name], needed = view, needed | texts.words(view)
     rule = Rule(
