@@ -4,6 +4,7 @@ import errno
 import io
 import locale
 import os
+import re
 import sys
 from typing import Annotated
 
@@ -20,10 +21,14 @@ from quotaflow.pipelines.terminal import output
 
 _REPORTED: tuple[type[Exception], ...] = (
     QuotaflowError,
-    ModuleNotFoundError,
     TyperException,
     OSError,
+    MemoryError,
+    ImportError,
+    RuntimeError,
 )
+_NO_ROOM = re.compile("failed to map segment|cannot allocate memory|can't start new thread", re.I)
+_MORE_MEMORY = "allow this process more memory, address space (ulimit -v) or threads (ulimit -u)"
 # Packages above this one, such as the demo, add their commands here: pipelines may not import them.
 ENTRY_POINTS = "quotaflow.commands"
 
@@ -101,7 +106,17 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
             return message and f"{message} (quotaflow --help lists what there is)"
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return f"{error.strerror}: free some where the tables are, then run it again"
-    return None
+    return _memory_line(error)
+
+
+def _memory_line(error: Exception) -> str | None:
+    """The line for an error by want of memory, of address space or of threads."""
+    is_it = (
+        isinstance(error, MemoryError)
+        or getattr(error, "errno", None) == errno.ENOMEM
+        or (isinstance(error, ImportError | RuntimeError) and _NO_ROOM.search(str(error)))
+    )
+    return f"{error or 'no memory is left'}: {_MORE_MEMORY}" if is_it else None
 
 
 def _with_value(error: TyperException) -> str:
@@ -127,6 +142,7 @@ def _done(commands: typer.Typer, arguments: list[str]) -> int:
 
 def main() -> None:
     """The console script, and the entry point of tasks on Databricks."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # Names are any text, and rows go to files under any locale. In a notebook the
         # streams have another type, and are UTF-8.
@@ -139,6 +155,16 @@ def main() -> None:
     code = execute(sys.argv[1:])
     if code:
         sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Give streams that were closed before the start: nothing is read from or written to them."""
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  for good
+    if "stdout" in closed:
+        output.note("the standard output is closed: nothing is printed there")
 
 
 def _print_version(is_given: bool) -> None:

@@ -21,6 +21,10 @@ class MissingToolError(QuotaflowError):
     """Something that quotaflow needs is missing on this machine: a JDK, a jar, a Python package."""
 
 
+class OutputError(QuotaflowError):
+    """The standard output takes no more."""
+
+
 class JarError(QuotaflowError):
     """A fetched jar differs from the tested one in its sha256."""
 

@@ -106,7 +106,10 @@ def show(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", min=1, help="At most this many rows [20; all with --json or --csv]."
+            "--limit",
+            min=1,
+            max=10**15,
+            help="At most this many rows [20; all with --json or --csv].",
         ),
     ] = None,
     conf: options.ConfOptions,

@@ -8,13 +8,21 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from quotaflow.pipelines.config import kafka_names
 
-Positive = Annotated[int, Field(gt=0)]
+LARGEST = 10**15
+"""The largest number of bytes, rows or units per second that a value may be: 64 bits have room for
+its products.
+"""
+LARGEST_MB = LARGEST // 1024**2
+Positive = Annotated[int, Field(gt=0, le=LARGEST)]
 LONGEST_S = 10 * 366 * 86_400
 """The longest time that a value may ask for: no table keeps more, and no calendar ends in it."""
 Seconds = Annotated[int, Field(gt=0, le=LONGEST_S)]
 Days = Annotated[int, Field(gt=0, le=LONGEST_S // 86_400)]
+Windows = Annotated[int, Field(gt=0, le=LONGEST_S // 86_400)]
+WindowMs = Annotated[int, Field(gt=0, le=86_400_000, multiple_of=1_000)]
+"""Windows of a rate, of a day at most: all of them together last no longer than LONGEST_S."""
 Bound = Annotated[float, Field(allow_inf_nan=False)]
-PositiveRate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveRate = Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)]
 
 LONGEST_LEASE_S = 30 * 86_400
 LeaseSeconds = Annotated[int, Field(ge=60, le=LONGEST_LEASE_S)]

@@ -7,10 +7,10 @@ second to import, so only a process with such a variable imports this module.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast, get_origin
 
-import yaml
 from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource
 
+from quotaflow.pipelines.config import yaml_text
 from quotaflow.pipelines.config.base import model_in
 from quotaflow.pipelines.config.conf import Conf
 from quotaflow.pipelines.config.sources import BETWEEN, PREFIX
@@ -46,7 +46,7 @@ class _Source(EnvSettingsSource):
         value: Any,
     ) -> Any:
         """The value in YAML, which JSON is a part of."""
-        return yaml.safe_load(value)
+        return yaml_text.value(value)
 
 
 def apply(values: dict[str, Any], variables: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ def apply(values: dict[str, Any], variables: Mapping[str, str]) -> None:
     for path, name in sorted(by_path.items(), key=lambda item: len(item[0])):
         value = _at(given, path, texts[path])
         if path[:2] in NUMBER_MAPS and len(path) > len(_PROPERTIES):
-            value = yaml.safe_load(texts[path])
+            value = yaml_text.value(texts[path])
         if len(path) == 1 and isinstance(value, dict) and _is_model(path[0]):
             # A section replaces its keys alone.
             for key, each in value.items():

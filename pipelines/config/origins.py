@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
+from quotaflow.pipelines.config import yaml_text
 from quotaflow.pipelines.config.conf import Conf
 from quotaflow.pipelines.config.loading import packaged
 from quotaflow.pipelines.config.secrets import KEY_REFERENCES as REFERENCES
@@ -95,7 +96,7 @@ def _plain(value: Any) -> Any:
 
 def _lines(file: Path) -> dict[_Keys, int]:
     """The line of each key of a YAML file."""
-    root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    root = yaml_text.root(file.read_text(encoding="utf-8"))
     return dict(_lines_of(root, ()))
 
 

@@ -117,7 +117,7 @@ class PlanSection(Section):
 
 
 # Keys of --set are text.
-_Node = Annotated[int, Field(ge=0, strict=False)]
+_Node = Annotated[int, Field(ge=0, lt=2**31, strict=False)]
 
 
 class ReplicationSection(Section):
@@ -149,8 +149,8 @@ class ReplicationSection(Section):
     """
     fetch_p99_ms: PositiveRate = 500
     """The same of their FETCH, without its wait for records."""
-    p99_rise_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 2.0
-    """Times the usual p99 of the last hour; 1 or more."""
+    p99_rise_factor: Annotated[float, Field(ge=1, le=1_000, allow_inf_nan=False)] = 2.0
+    """Times the usual p99 of the last hour; 1 to 1,000."""
     manage: bool = False
     """Whether a plan proposes rates where lists are set."""
     lease_s: LeaseSeconds = 3_600

@@ -6,18 +6,21 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, field_validator
 
 from quotaflow.pipelines.config.base import (
-    LONGEST_S,
+    LARGEST,
+    LARGEST_MB,
     Days,
     Positive,
     PositiveRate,
     Seconds,
     Section,
+    WindowMs,
+    Windows,
     bare,
     matches,
 )
 from quotaflow.udfs.rules import address
 
-Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Price = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 
 
 class PricesSection(Section):
@@ -100,7 +103,7 @@ class ResultsSection(Section):
     """Seconds that a request of the results must last before it is planned."""
     max_bytes_per_trigger: Positive = 512 * 1024 * 1024
     """Approximate bytes of files in one batch of a job that reads a table (docs/scaling.md)."""
-    task_memory_mb: Annotated[int, Field(ge=128)] = 512
+    task_memory_mb: Annotated[int, Field(ge=128, le=LARGEST_MB)] = 512
     """Memory of the SQL engine in one task of results or fetches, in MiB; what exceeds it goes to a
     temporary folder. Serverless compute gives a Python task 1 GiB in all.
     """
@@ -137,13 +140,13 @@ class ProducerIdsSection(Section):
     """
     quotas: dict[str, PositiveRate] = Field(default_factory=dict)
     """User (alice, not User:alice) to a quota of its own."""
-    num_windows: Positive = 11
+    num_windows: Windows = 11
     """The KIP's `producer.id.quota.window.num`: windows of a rate, and of saved tokens."""
-    window_ms: Annotated[int, Field(gt=0, le=LONGEST_S * 1_000, multiple_of=1_000)] = 1_000
+    window_ms: WindowMs = 1_000
     """The KIP's `producer.id.quota.window.size.seconds` in milliseconds, whole seconds. A filter
     starts in each window: an id is remembered for half to one and a half windows.
     """
-    filter_items: Positive = 10_000
+    filter_items: Annotated[int, Field(gt=0, le=10**9)] = 10_000
     """Capacity of the filter in ids of one user, broker and window: the bound of its memory."""
     filter_false_positive_rate: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """Share of new ids that the full filter takes for known ones; above 0, below 1."""
@@ -180,9 +183,9 @@ class QuotasSection(Section):
     (docs/quotas.md).
     """
 
-    num_windows: Positive = 11
+    num_windows: Windows = 11
     """The brokers' `quota.window.num`."""
-    window_ms: Annotated[int, Field(gt=0, le=LONGEST_S * 1_000, multiple_of=1_000)] = 1_000
+    window_ms: WindowMs = 1_000
     """The brokers' `quota.window.size.seconds`, in milliseconds."""
     percentile: Annotated[float, Field(gt=0, le=1)] = 0.99
     """Percentile of a user's windows, at the broker with the highest usage, from which a quota is

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from quotaflow.pipelines.config import object_store
-from quotaflow.pipelines.config.base import Seconds, Section, matches
+from quotaflow.pipelines.config.base import LARGEST_MB, Seconds, Section, matches
 from quotaflow.pipelines.config.secrets import SHOWN_SECRET
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.udfs.stores import Store
@@ -74,7 +74,7 @@ class WarehouseSection(Section):
     """Options of an object store's clients, such as `region` and `endpoint`; secrets by reference
     (docs/stores.md#logins).
     """
-    query_memory_mb: Annotated[int, Field(ge=256)] = 2_048
+    query_memory_mb: Annotated[int, Field(ge=256, le=LARGEST_MB)] = 2_048
     """Memory in MiB of a query over a folder or an object store on this machine, at least 256; what
     exceeds it goes to a temporary folder.
     """

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from quotaflow.pipelines.config.base import LONGEST_LEASE_S, Days, Seconds, Section
+from quotaflow.pipelines.config.base import LONGEST_LEASE_S, LONGEST_S, Days, Seconds, Section
 
 _FACTS = 30
 _RESULTS = 90
@@ -53,7 +53,7 @@ class UpkeepSection(Section):
     """Table to the whole days that its rows are kept, null for good; `config_changes` at least 60.
     docs/upkeep.md#how-long-are-rows-kept has the time of other tables.
     """
-    vacuum_after_h: Annotated[int, Field(ge=168)] = 168
+    vacuum_after_h: Annotated[int, Field(ge=168, le=LONGEST_S // 3_600)] = 168
     """Hours after which a file that no version of its table needs is deleted; at least these."""
     minutes_after_days: Days | None = 1
     """Whole days after which windows of `quota_usage` become rows of minutes, counted back from the

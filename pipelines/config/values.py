@@ -7,8 +7,10 @@ from typing import Any
 
 import yaml
 
+from quotaflow.pipelines.config import yaml_text
 from quotaflow.pipelines.errors import ConfigError
 
+_MAX_CHARS = 1024 * 1024
 # Values of these are text for Kafka and Spark: 0123 or no must stay as they are written.
 TEXT_MAPS = {("kafka", "properties"), ("spark", "conf"), ("warehouse", "store")}
 NUMBER_MAPS = {
@@ -30,13 +32,18 @@ _QUOTED_ENTRY = re.compile(
 def read(file: Path) -> dict[str, Any]:
     """The sections of a file. Raises ConfigError when it cannot be read or is no YAML."""
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(_MAX_CHARS + 1)
+        if len(text) > _MAX_CHARS:
+            raise ConfigError(f"{file} has more than {_MAX_CHARS:,} characters: it is no conf")
+        values = yaml_text.value(text)
     except OSError as error:
         raise ConfigError(f"cannot read conf {file}: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
         # Not the line itself, which may have a secret.
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        raise ConfigError(f"{file} is not YAML: line {line}: {error.problem}") from None
+        kind = "" if isinstance(error, yaml_text.RefusedError) else " is not YAML"
+        raise ConfigError(f"{file}{kind}: line {line}: {error.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise ConfigError(f"{file} is not YAML: it has bytes that are no text") from None
     if not isinstance(values, dict | None):
@@ -102,8 +109,10 @@ def parsed(text: str, by: str, example: str) -> Any:
     that YAML would split.
     """
     try:
+        value = yaml_text.value(text)
         plain_items = list(_plain_items(text))
-        value = yaml.safe_load(text)
+    except yaml_text.RefusedError as error:
+        raise ConfigError(f"{by}: {error.problem}") from None
     except yaml.YAMLError:
         raise ConfigError(f"{by}: the value is not YAML: quote it") from None
     if any("=" in item for item in plain_items):

@@ -136,12 +136,11 @@ def free_shares(conf: Conf) -> dict[str, float]:
         return {}
     if not (warehouse.catalog_schema or warehouse.is_store):
         folders["tables"] = warehouse.folder
-    return {name: _free_share(folder) for name, folder in sorted(folders.items())}
-
-
-def _free_share(folder: Path) -> float:
-    usage = shutil.disk_usage(existing_folder(folder))
-    return usage.free / usage.total
+    usages = {
+        name: shutil.disk_usage(existing_folder(folder)) for name, folder in sorted(folders.items())
+    }
+    # A file system without a size has 0 blocks, as some network mounts do.
+    return {name: usage.free / usage.total for name, usage in usages.items() if usage.total}
 
 
 def existing_folder(folder: Path) -> Path:

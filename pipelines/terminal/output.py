@@ -4,13 +4,15 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import typer
 
+from quotaflow.pipelines.errors import OutputError
 from quotaflow.pipelines.terminal import grid, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
@@ -61,15 +63,23 @@ def lines_while_read(texts: Iterable[str]) -> None:
 
 
 def _printed(texts: Iterable[str]) -> bool:
+    for text in texts:
+        progress.clear()
+        if not _is_taken(partial(sys.stdout.write, f"{text}\n")):
+            return False
+    return _is_taken(sys.stdout.flush)
+
+
+def _is_taken(write: Callable[[], object]) -> bool:
+    """Whether stdout takes what is written; not if its reader closed the pipe."""
     try:
-        for text in texts:
-            progress.clear()
-            sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
+        write()
+    except OSError as error:
         # Python flushes again at exit, which needs an open file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
+        if isinstance(error, BrokenPipeError):
+            return False
+        raise OutputError(f"cannot write to the standard output: {error.strerror}") from None
     return True
 
 

@@ -93,8 +93,8 @@ def checked(sql: str, declared: frozenset[str]) -> Query:
 
 
 def one_line(error: Exception | str) -> str:
-    """An error of the engine without its excerpt of the query."""
-    text, *_ = re.split(r"\n+LINE \d+:", str(error))
+    """An error of the engine without its excerpt of the query, and its advice of settings."""
+    text, *_ = re.split(r"\n+LINE \d+:| Use TRY\(", str(error))
     return " ".join(text.split())[:MESSAGE_CHARS]
 
 

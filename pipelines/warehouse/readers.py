@@ -1,8 +1,10 @@
 """Opens the reader of conf's tables: once for a command, which hands it to all that asks."""
 
+import resource
 from functools import partial
 
 from quotaflow.pipelines.config import Conf, WarehouseSection
+from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.catalog_reader import CatalogEngine, CatalogReader
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -10,6 +12,9 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.spark_reader import SparkEngine
 from quotaflow.pipelines.warehouse.sql_warehouse import SqlWarehouse
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+
+_ADDRESS_SPACE = 1_900 * 1024**2
+"""What DuckDB, Arrow and delta-rs reserve. With less, their libraries do not load, or abort."""
 
 
 def open_reader(conf: Conf, open_session: OpenSession | None = None) -> Reader:
@@ -25,7 +30,17 @@ def reader_of(warehouse: Warehouse, open_session: OpenSession) -> Reader:
     """The reader of a warehouse, for what has no whole conf."""
     if warehouse.conf.catalog_schema:
         return CatalogReader(warehouse, _engine(warehouse.conf, open_session))
+    _check_address_space()
     return FolderReader(warehouse)
+
+
+def _check_address_space() -> None:
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= allowed < _ADDRESS_SPACE:
+        raise MissingToolError(
+            f"this process may have {allowed // 1024**2:,} MiB of address space, and to read "
+            f"tables takes {_ADDRESS_SPACE // 1024**2:,}: raise ulimit -v"
+        )
 
 
 def _engine(conf: WarehouseSection, open_session: OpenSession) -> CatalogEngine:
