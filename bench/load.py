@@ -104,7 +104,7 @@ def drain(lines: int, clients: int, overrides: list[str]) -> Drained:
             job, since, messages = "", began, list[str]()
             for line in process.stderr:
                 messages.append(line)
-                name = line.strip().split(":")[0]
+                name = line.partition(": reading ")[0].rpartition(" ")[2]
                 if ": reading " in line and name in load_setting.JOBS:
                     jobs_s |= {job: time.monotonic() - since} if job else {}
                     job, since = name, time.monotonic()

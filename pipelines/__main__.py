@@ -3,6 +3,7 @@
 import errno
 import io
 import locale
+import logging
 import os
 import re
 import sys
@@ -14,10 +15,10 @@ from typer.exceptions import TyperException
 
 from quotaflow.pipelines import extras, interrupts
 from quotaflow.pipelines.commands import index
-from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError
 from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.spark.spark_errors import bridge_errors, jvm_ended
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import logs, output
 
 _REPORTED: tuple[type[Exception], ...] = (
     QuotaflowError,
@@ -54,7 +55,8 @@ def app() -> typer.Typer:
 
 def add_others(commands: typer.Typer, arguments: list[str]) -> None:
     """Add commands of other packages, unless one of our own is called, which saves time."""
-    if not arguments or arguments[0] not in index.COMMANDS:
+    name = _called(arguments)
+    if name not in index.COMMANDS:
         from importlib.metadata import entry_points  # noqa: PLC0415  only for these commands
 
         for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
@@ -62,8 +64,19 @@ def add_others(commands: typer.Typer, arguments: list[str]) -> None:
                 entry.load()(commands)
             except ModuleNotFoundError:
                 # Other commands, and the help, do not need the packages of this one.
-                if entry.name in arguments[:1]:
+                if entry.name == name:
                     raise
+
+
+def _called(arguments: list[str]) -> str | None:
+    """The command that a command line calls, behind the options of all commands."""
+    words = iter(arguments)
+    for word in words:
+        if word == "--log-format":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
 
 
 def execute(arguments: list[str]) -> int:
@@ -99,7 +112,7 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
         case QuotaflowError():
             return str(error)
         case ModuleNotFoundError():
-            extra = "demo" if arguments[:1] == ["demo"] else "local"
+            extra = "demo" if _called(arguments) == "demo" else "local"
             return f"{error.name} is not installed: {extras.install(extra)}"
         case TyperException():
             message = _with_value(error)
@@ -175,7 +188,13 @@ def _print_version(is_given: bool) -> None:
         raise typer.Exit
 
 
+def _begin_log(form: logs.Format) -> logs.Format:
+    logs.start(form)
+    return form
+
+
 def _quotaflow(
+    context: typer.Context,
     *,
     _: Annotated[
         bool,
@@ -183,8 +202,24 @@ def _quotaflow(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    _log_format: Annotated[
+        logs.Format,
+        typer.Option(
+            "--log-format",
+            callback=_begin_log,
+            is_eager=True,
+            envvar="QUOTAFLOW_LOG_FORMAT",
+            help="Lines on stderr: text, or an object of JSON each.",
+        ),
+    ] = "text",
+    verbose: Annotated[bool, typer.Option("-v", help="Log details too.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", help="Log warnings and errors alone.")] = False,
 ) -> None:
-    """Makes `quotaflow` a group of commands, even with only one command."""
+    """Makes `quotaflow` a group of commands, with the options of all."""
+    if verbose and quiet:
+        raise ConfigError("-v and -q exclude each other: give one")
+    level = logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO
+    logs.of_command(context.invoked_subcommand, level)
 
 
 if __name__ == "__main__":

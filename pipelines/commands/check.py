@@ -7,7 +7,7 @@ import pyarrow as pa
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output, times, values
+from quotaflow.pipelines.terminal import logs, output, times, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted
@@ -51,7 +51,7 @@ def check(
     from quotaflow.pipelines.quality import check as quality  # noqa: PLC0415  imports pyspark
 
     request = quality.CheckRequest(tables or [], start)
-    report = quality.check(settings, request, now, output.note)
+    report = quality.check(settings, request, now, logs.report)
     _show(report, layout)
     _note_counts(report)
     if report.is_critical:
@@ -71,11 +71,11 @@ def _show(report: "CheckReport", layout: Layout) -> None:
 
 def _note_counts(report: "CheckReport") -> None:
     if not report.rows:
-        output.note("no new rows since the last check: nothing was checked")
+        logs.report("no new rows since the last check: nothing was checked")
         return
     critical = sum(row["severity"] == "critical" for row in report.failed)
     warnings = len(report.failed) - critical
-    output.note(
+    logs.report(
         f"{counted(len(report.rows), 'expectation')}: {critical} critical and "
         f"{counted(warnings, 'other')} not met"
     )

@@ -8,7 +8,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import prometheus
-from quotaflow.pipelines.terminal import output, times
+from quotaflow.pipelines.terminal import logs, output, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
@@ -90,11 +90,11 @@ def run(
             values,
             jobs or [],
             every_s,
-            output.note,
+            logs.report,
             accept_new_topic=accept_new_topic,
             accept_lost_records=accept_lost_records,
         )
-    output.note(f"{counted(rows, 'row')} came in")
+    logs.report(f"{counted(rows, 'row')} came in")
 
 
 def jobs(*, layout: Layout) -> None:

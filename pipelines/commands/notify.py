@@ -7,7 +7,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.monitoring import notifier
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import logs, output
 from quotaflow.pipelines.terminal.layout import Layout
 
 _NOTICE = ("event_time", "kind", "text", "cluster_id", "id", "details")
@@ -42,7 +42,7 @@ def notify(
         return
     delivery = notifier.deliver(settings, now)
     for refusal in delivery.refused:
-        output.note(f"refused: {refusal}")
+        logs.report(logs.warning(f"refused: {refusal}"))
     counts = {
         "sent": delivery.sent,
         "summarized": delivery.summarized,
@@ -53,7 +53,7 @@ def notify(
         output.write([counts | {"problem": delivery.problem}], _DELIVERY, layout)
     else:
         summary = f", {delivery.summarized} in one summary" if delivery.summarized else ""
-        output.lines([f"{delivery.sent} sent{summary}"])
+        logs.report(f"{delivery.sent} sent{summary}")
     if delivery.problem is not None:
         output.error(f"{delivery.problem}; {delivery.pending} wait for the next run")
     if delivery.refused or delivery.problem is not None:

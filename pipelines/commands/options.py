@@ -11,7 +11,7 @@ import typer
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.config import demo_tables
-from quotaflow.pipelines.terminal import layout, output, texts, times
+from quotaflow.pipelines.terminal import layout, logs, output, texts, times
 from quotaflow.pipelines.terminal.layout import Layout
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class ConfOptions:
         """
         sources = config.given(self.file, self.overrides)
         settings = config.load(*sources)
+        logs.detail(f"conf {sources.file or 'of no file'}, tables in {settings.warehouse.location}")
         if ended_at := demo_tables.ended_at(settings.warehouse):
             age = texts.age(ended_at, datetime.now(UTC))
             instead = (

@@ -8,7 +8,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.snapshots import sections, take
-from quotaflow.pipelines.terminal import output
+from quotaflow.pipelines.terminal import logs
 from quotaflow.udfs.counted import counted
 
 
@@ -46,5 +46,5 @@ def snapshot(
     for name in tables or []:
         if name not in names:
             raise ConfigError(f"a snapshot fills no table {name}{nearest(name, names)}")
-    rows = take.take(settings, datetime.now(UTC), output.note, tables or [])
-    output.note(f"{counted(rows, 'row')} written")
+    rows = take.take(settings, datetime.now(UTC), logs.report, tables or [])
+    logs.report(f"{counted(rows, 'row')} written")

@@ -8,7 +8,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.terminal import output, times
+from quotaflow.pipelines.terminal import logs, output, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
@@ -71,7 +71,7 @@ def upkeep(
     chosen, left_out = tables or [], skipped or []
     _check_tables([*chosen, *left_out])
     now = datetime.now(UTC)
-    done = run_upkeep(settings, chosen, now, output.note, skipped=left_out, dry=dry_run)
+    done = run_upkeep(settings, chosen, now, logs.report, skipped=left_out, dry=dry_run)
     names = [field.name for field in fields(UpkeepOutcome)]
     rows = (asdict(outcome) for outcome in done)
     output.write(rows, names, layout, by_importance=False)
@@ -115,9 +115,9 @@ def rebuild(
     from quotaflow.pipelines.maintenance import rebuild as rebuilding  # noqa: PLC0415  imports pyspark
 
     rows = rebuilding.rebuild(
-        settings, rebuilding.RebuildRequest(table, first, last, size_s, yes), output.note
+        settings, rebuilding.RebuildRequest(table, first, last, size_s, yes), logs.report
     )
-    output.note(f"{counted(rows, 'row')} written")
+    logs.report(f"{counted(rows, 'row')} written")
 
 
 def backfill(
@@ -152,11 +152,11 @@ def backfill(
         selection.refuse_off(JOBS[job], settings)
     if job not in names:
         raise ConfigError(f"no job {job} reads a topic{nearest(job, names)}")
-    added = backfilling.backfill(settings, job, TimeRange(first, last), size_s, output.note)
-    output.note(f"{counted(sum(added.values()), 'row')} added")
+    added = backfilling.backfill(settings, job, TimeRange(first, last), size_s, logs.report)
+    logs.report(f"{counted(sum(added.values()), 'row')} added")
     if added.get("telemetry_pushes"):
         since = f"{first:%Y-%m-%dT%H:%MZ}"
-        output.note(f"for their points: quotaflow rebuild client_metrics --from {since}")
+        logs.report(f"for their points: quotaflow rebuild client_metrics --from {since}")
 
 
 def _between(since: str, until: str | None) -> tuple[datetime, datetime | None]:

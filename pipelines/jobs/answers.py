@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from quotaflow.pipelines.jobs.job import JobEnvironment
 from quotaflow.pipelines.results.answers.refresh import refresh
+from quotaflow.pipelines.terminal import logs, texts
 
 REFRESH_EVERY_S = 60
 _MAX_SHARE = 0.1
@@ -33,4 +34,5 @@ class RegularRefresh:
             environment.conf.warehouse, lambda: environment.spark, datetime.now(UTC), self.report
         )
         ended = time.monotonic()
+        logs.detail(f"answers are up to date after {texts.duration((ended - began) * 1e3)}")
         self.due_at = ended + max(REFRESH_EVERY_S, (ended - began) / _MAX_SHARE)

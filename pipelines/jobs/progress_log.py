@@ -27,7 +27,8 @@ from quotaflow.pipelines.streaming import query_progress
 from quotaflow.pipelines.streaming.checkpoints import newest_batch
 from quotaflow.pipelines.streaming.listener import BATCH, IDLE, QueryEvent, QueryListener
 from quotaflow.pipelines.streaming.sinks import Batch, Count
-from quotaflow.pipelines.terminal import texts
+from quotaflow.pipelines.terminal import logs, texts
+from quotaflow.pipelines.terminal.logs import LogLine
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.schemas.tables.declared import CLIENT_METRICS, QUERY_PROGRESS
 from quotaflow.udfs.counted import counted, noun
@@ -93,7 +94,8 @@ class ProgressLog:
         try:
             recent = self.queries.pop(run_id).recentProgress
         except failures:
-            self.report(f"{job.name}: its last batches were not reported, and are not counted")
+            line = "its last batches were not reported, and are not counted"
+            self.report(logs.warning(line, job.name))
             return
         for progress in recent:
             self._record(QueryEvent(BATCH, run_id, json.loads(progress.json)))
@@ -117,7 +119,7 @@ class ProgressLog:
         self.written_at = time.monotonic()
         if self.listener.lost:
             batches = counted(self.listener.lost, "batch", "batches")
-            self.report(f"{batches} came faster than jobs could count")
+            self.report(logs.warning(f"{batches} came faster than jobs could count"))
             self.listener.lost = 0
         if not self.unwritten:
             return
@@ -137,10 +139,8 @@ class ProgressLog:
         kept = dict(list(self.unwritten.items())[-_MAX_UNWRITTEN:])
         lost = len(self.unwritten) - len(kept)
         self.unwritten = kept
-        self.report(
-            f"query_progress lacks {counted(len(kept) + lost, 'row')}, {lost} permanently: "
-            f"{reason[:300]}"
-        )
+        rows = f"{counted(len(kept) + lost, 'row')}, {lost} permanently"
+        self.report(logs.warning(f"query_progress lacks {rows}: {reason[:300]}"))
 
     def _record(self, event: QueryEvent) -> None:
         job = self.jobs.get(event.run_id)
@@ -166,7 +166,7 @@ class ProgressLog:
         if missed > 0:
             batches = counted(missed, "batch was", "batches were")
             is_uncounted = noun(missed, "is not counted", "are not counted")
-            self.report(f"{job.name}: {batches} not reported, and {is_uncounted}")
+            self.report(logs.warning(f"{batches} not reported, and {is_uncounted}", job.name))
         return True
 
     def _record_batch(self, job: Job, progress: Any) -> None:
@@ -178,11 +178,9 @@ class ProgressLog:
         self.unwritten[row["query_id"], row["batch_id"]] = row
         if row["input_rows"]:
             self.rows[job.name] += row["input_rows"]
-            rows, took = (
-                counted(row["input_rows"], "row"),
-                texts.duration(row.get("duration_ms") or 0),
-            )
-            self.report(f"{job.name}: batch {row['batch_id']}, {rows} in {took}")
+            batch_id, rows = row["batch_id"], counted(row["input_rows"], "row")
+            line = f"batch {batch_id}, {rows} in {texts.duration(row.get('duration_ms') or 0)}"
+            self.report(LogLine(line, job=job.name, batch=batch_id))
             if UNIQUE in (progress.get("observedMetrics") or {}):
                 self._append(job, row, progress)
 

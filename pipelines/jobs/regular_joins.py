@@ -8,6 +8,7 @@ from threading import Event
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import JobError, QueryError
 from quotaflow.pipelines.jobs.job import Job
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse.small_files import SmallFiles
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -48,7 +49,7 @@ class RegularJoins:
             try:
                 small.join(self.stopped)
             except (JobError, QueryError) as error:
-                self.report(f"small files of {table.name} stay: {error}")
+                self.report(logs.warning(f"small files of {table.name} stay: {error}"))
 
     def stop(self) -> None:
         """End what is being joined, which leaves the table as it is."""

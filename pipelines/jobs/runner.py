@@ -25,6 +25,8 @@ from quotaflow.pipelines.spark import failures, login, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming import identity, sinks
 from quotaflow.pipelines.streaming.listener import listening
+from quotaflow.pipelines.terminal import logs
+from quotaflow.pipelines.terminal.logs import LogLine
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -79,10 +81,12 @@ def run(
         written = identity.batches_written(tables)
         _check_batches(chosen, written, warehouse, accept_new=accept_new_topic)
         cluster = cluster_id or default_cluster_id(conf, tables)
+        logs.of_cluster(cluster)
         environment = JobEnvironment(spark, conf, warehouse, cluster)
         for gap in gaps:
             lost = offset_gaps.accept(environment, gap, JOBS[gap.job].fills, datetime.now(UTC))
-            report(f"{gap.job}: going on behind {counted(lost, 'lost record')} of {gap.topic}")
+            records = f"{counted(lost, 'lost record')} of {gap.topic}"
+            report(logs.warning(f"going on behind {records}", gap.job))
         with listening(spark) as listener:
             return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
                 chosen, every_s
@@ -190,7 +194,7 @@ class _Runner:
         try:
             while order.is_active():
                 for name in order.get_ready():
-                    self.report(f"{name}: reading {by_name[name].reads}")
+                    self.report(LogLine(f"reading {by_name[name].reads}", job=name))
                     running[name] = self._start(by_name[name], sinks.ONCE)
                 time.sleep(_SHORT_POLL_S)
                 for name, query in list(running.items()):
@@ -237,7 +241,8 @@ class _Runner:
         try:
             self.log.close()
         except expected as error:
-            self.report(f"query_progress lacks the last batches: {failures.one_line(error)}")
+            why = failures.one_line(error)
+            self.report(logs.warning(f"query_progress lacks the last batches: {why}"))
 
     def _refresh(self, job: Job) -> None:
         with failures.as_job_error(job.name):
@@ -273,7 +278,7 @@ class _Runner:
         for line in self.not_up_to_date(job):
             if line not in self.reported:
                 self.reported.add(line)
-                self.report(f"{job.name}: {line}")
+                self.report(logs.warning(line, job.name))
         if query.isActive:
             return query
         error = query.exception()
@@ -294,7 +299,8 @@ class _Runner:
             hint = rights.hint("run", str(error))
             raise JobError(f"{job.name} failed: {failures.one_line(error)}{hint}") from error
         wait_s = 2 ** len(recent)
-        self.report(f"{job.name}: {failures.one_line(error)}; trying again in {wait_s} s")
+        why = failures.one_line(error)
+        self.report(logs.warning(f"{why}; trying again in {wait_s} s", job.name))
         time.sleep(wait_s)
 
 

@@ -21,6 +21,7 @@ from quotaflow.pipelines.maintenance.stored_tables import StoredTables, stored_t
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 from quotaflow.pipelines.streaming.sinks import Batch
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse.warehouse import Detail, OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -162,7 +163,7 @@ class Upkeep:
                 None if self.dry else self.warehouse.detail(self.open_session, pending.table.name)
             )
         except self._failures as error:
-            self.report(f"{pending.table.name}: {failures.one_line(error)}")
+            self.report(logs.warning(f"{pending.table.name}: {failures.one_line(error)}"))
             return None
         return UpkeepOutcome(
             name=pending.table.name,

@@ -17,6 +17,7 @@ from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -61,6 +62,7 @@ def take(
         # No checkpoint: the time identifies a snapshot.
         batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         opened = partial(open_reader, conf, open_session)
+        logs.of_cluster(cluster.cluster_id)
         snapshot = Snapshot(batch, opened, open_session, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))

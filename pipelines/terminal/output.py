@@ -5,7 +5,6 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import typer
 
 from quotaflow.pipelines.errors import OutputError
-from quotaflow.pipelines.terminal import grid, progress, values
+from quotaflow.pipelines.terminal import grid, logs, progress, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
 
@@ -84,21 +83,13 @@ def _is_taken(write: Callable[[], object]) -> bool:
 
 
 def note(text: str) -> None:
-    """Print a message to stderr, apart from what a program may read on stdout.
-
-    A closed terminal is no error: work goes on, restores above all.
-    """
-    progress.clear()
-    with suppress(OSError):
-        typer.echo(values.visible(text), err=True)
+    """Print a message to stderr, apart from what a program may read on stdout."""
+    logs.note(text)
 
 
 def error(text: str) -> None:
     """Print an error as one line to stderr."""
-    progress.clear()
-    prefix = typer.style("error:", fg=typer.colors.RED, bold=True)
-    with suppress(OSError):
-        typer.echo(f"{prefix} {values.visible(' '.join(text.split()))}", err=True)
+    logs.error(text)
 
 
 def _csv_line(cells: Sequence[str]) -> str:

@@ -10,6 +10,15 @@ _TICK_S = 1.0
 _CLEAR = "\r\x1b[K"
 _lock = threading.Lock()
 _shown = threading.Event()
+_is_refused = threading.Event()
+
+
+def show(is_chosen: bool) -> None:
+    """Whether lines are shown from now on, where stderr is a terminal."""
+    if is_chosen:
+        _is_refused.clear()
+    else:
+        _is_refused.set()
 
 
 @contextmanager
@@ -18,7 +27,7 @@ def shown(what: str) -> Iterator[None]:
 
     Where stderr is no terminal nothing is shown.
     """
-    if not sys.stderr.isatty():
+    if _is_refused.is_set() or not sys.stderr.isatty():
         yield
         return
     ended = threading.Event()

@@ -7,7 +7,6 @@ import getpass
 import json
 import os
 import socket
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, LockedError
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import (
     folder_tables,
     private_folder,
@@ -311,6 +311,6 @@ def _self() -> dict[str, object]:
         "host": socket.gethostname(),
         "user": user(),
         # Only the subcommand: arguments may be private.
-        "command": " ".join(["quotaflow", *sys.argv[1:2]]),
+        "command": f"quotaflow {logs.command() or ''}".rstrip(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }

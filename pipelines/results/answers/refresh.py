@@ -23,6 +23,7 @@ from quotaflow.pipelines.results.answers.folder import FolderSource
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.results.answers.source import Computed, Source
 from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.row_writer import Replaced
@@ -56,7 +57,7 @@ def refresh(
             changed = run.all(answers)
             run.write_states()
         except errors as error:
-            report(f"answers may not be up to date: {failures.one_line(error)}")
+            report(logs.warning(f"answers may not be up to date: {failures.one_line(error)}"))
             return []
         return changed
 
@@ -171,7 +172,7 @@ class _Refresh:
         row_writer.replace(self.open_session, self.warehouse, table, rows, Replaced((EVER,)))
 
     def _failed(self, answer: Answer, stamps: Stamps, error: str) -> None:
-        self.report(f"{answer.name} is not up to date: {error}")
+        self.report(logs.warning(f"{answer.name} is not up to date: {error}"))
         before = self.states.get(answer.name)
         if before is not None and before.error == error and before.inputs == stamps:
             return

@@ -1,5 +1,6 @@
 """The command capture: which logs it switches on, what it shows, and that it restores."""
 
+import io
 import json
 import os
 import signal
@@ -11,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import typer
 from py4j.protocol import Py4JNetworkError
 
 from quotaflow.pipelines.errors import JobError, KafkaError, LockedError
@@ -283,10 +283,11 @@ def test_what_was_written_and_not_recorded_is_given_back(run: Capture, later: st
 
 
 def test_levels_come_back_when_nobody_can_be_told(run: Capture) -> None:
-    def echo(*_: object, **__: object) -> None:
-        raise BrokenPipeError(32, "Broken pipe")
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
 
-    run.monkeypatch.setattr(typer, "echo", echo)
+    run.monkeypatch.setattr("sys.stderr", Closed())
     run("--yes", code=130)
     assert run.configs.levels() == BEFORE
 
