@@ -147,12 +147,18 @@ $(CYCLONEDX):
 # The newest sums of what constraints.txt pins, for every platform and Python from 3.11 on.
 LOCK = $(UV) compile pyproject.toml --quiet --universal --python-version 3.11 $(EXTRAS:%=--extra %) \
   --generate-hashes --no-annotate --custom-compile-command 'make lock'
-lock: $(READY) ## requirements*.txt: all packages of a release, with sums
+# What jobs.yaml installs beside the packages of its platform.
+SERVERLESS := conf/platforms/serverless-5.txt
+lock: $(READY) ## requirements*.txt: all packages of a release, with sums; conf/bundle-constraints.txt
 	@mkdir -p .venv/release
 	@$(LOCK) --constraints constraints.txt --output-file requirements.txt
 	@$(LOCK) --constraints constraints.txt --extra kerberos --output-file .venv/release/kerberos.txt
 	grep -v '^python-dateutil==' constraints.txt > .venv/release/constraints.txt
 	@$(LOCK) --constraints .venv/release/constraints.txt --extra iam --output-file .venv/release/iam.txt
+	@$(UV) compile pyproject.toml --quiet --python-version 3.12 --python-platform linux --extra quality --no-annotate \
+	  --no-header --constraints $(SERVERLESS) --output-file .venv/release/serverless.txt
+	sed -n 's/^\([a-z0-9-]*\)~.*/^\1==/p' $(SERVERLESS) | grep -v -f - .venv/release/serverless.txt \
+	  > conf/bundle-constraints.txt
 	for extra in kerberos iam; do $(PYTHON) .ci/release/further.py requirements.txt .venv/release/$$extra.txt \
 	  > requirements-$$extra.txt; done
 

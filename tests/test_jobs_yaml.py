@@ -12,6 +12,7 @@ import typer
 import yaml
 from databricks.sdk.service.catalog import SchemaInfo, VolumeInfo
 from databricks.sdk.service.jobs import JobAccessControlRequest, JobSettings
+from packaging.requirements import Requirement
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import app
@@ -283,7 +284,7 @@ def test_every_parameter_of_a_run_is_declared(name: str) -> None:
 @pytest.mark.parametrize("text", [JOBS_TEXT, ON_CLUSTERS], ids=["serverless", "clusters"])
 def test_checks_alone_have_what_they_need_as_the_wheel_asks_for_it(text: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (required,) = project["optional-dependencies"]["quality"]
+    required = Requirement(*project["optional-dependencies"]["quality"])
     for name, job in jobs_of(text).items():
         installed = {
             environment["environment_key"]: environment["spec"]["dependencies"]
@@ -294,7 +295,38 @@ def test_checks_alone_have_what_they_need_as_the_wheel_asks_for_it(text: str) ->
             given = installed.get(task.get("environment_key"), []) + [
                 library["pypi"]["package"] for library in libraries if "pypi" in library
             ]
-            assert (required in given) == (name == "quotaflow_quality")
+            checks = [each for each in given if re.split("[=<>]", each)[0] == required.name]
+            assert len(checks) == (name == "quotaflow_quality")
+            for each in checks:
+                assert not Requirement(each).specifier or str(Requirement(each)) in pinned(BUNDLED)
+
+
+BUNDLED = ROOT / "conf" / "bundle-constraints.txt"
+
+
+def pinned(constraints: Path) -> list[str]:
+    return [line for line in constraints.read_text("utf-8").splitlines() if line[:1] != "#"]
+
+
+def test_serverless_packages_are_those_of_the_platform_and_of_the_release() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["quality"]]
+    for job in DEFINED.values():
+        for environment in job.get("environments", []):
+            files = [
+                ROOT / line.removeprefix("--constraint /Workspace/files/")
+                for line in environment["spec"]["dependencies"][:2]
+            ]
+            assert files[1] == BUNDLED
+            listed = [Requirement(line).name for file in files for line in pinned(file)]
+            assert len(listed) == len(set(listed))
+            assert {Requirement(each).name for each in needed} <= set(listed)
+            version = environment["spec"]["environment_version"]
+            assert files[0].name == f"serverless-{version}.txt"
+    released = [line.replace("_", "-") for line in pinned(ROOT / "constraints.txt")]
+    direct = {Requirement(each).name for each in needed}
+    for line in pinned(BUNDLED):
+        assert line in released or Requirement(line).name not in direct
 
 
 def test_every_variable_is_declared_and_every_declared_one_is_used() -> None:

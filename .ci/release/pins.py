@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
+BUNDLE = ROOT / "conf" / "bundle-constraints.txt"
+SERVERLESS = "serverless-5"
 UV = str(Path(sys.executable).with_name("uv"))
 _PAYLOAD, _LINES = GOLDEN / "otlp" / "java-cons-bob.data.bin", GOLDEN / "lines" / "fetch.jsonl"
 
@@ -33,8 +35,10 @@ def check(wheel: Path, platform: Path, folder: Path) -> str:
     packages = [name for name in names if name and not name.startswith("#")]
     _run(*pip[0], "install", *pip[1], "--constraint", platform, *packages)
     before = _versions(python)
+    constraints = [platform, *([BUNDLE] if platform.stem == SERVERLESS else [])]
+    pinned = [word for file in constraints for word in ("--constraint", file)]
     for extra in ("", "[local]"):
-        _run(*pip[0], "install", *pip[1], "--constraint", platform, f"{wheel}{extra}")
+        _run(*pip[0], "install", *pip[1], *pinned, f"{wheel}{extra}")
         _run(*pip[0], "check", *pip[1])
         after = _versions(python)
         replaced = {name: after.get(name) for name in before if after.get(name) != before[name]}
