@@ -41,9 +41,9 @@ def sql(
     Without a query it reads one from stdin. On a terminal it is a shell with a history. A query
     ends with ;, Tab completes, Ctrl-C cancels a query, Ctrl-D ends, and \\? shows the rest.
 
-    Needs no JVM, and cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES,
-    SUMMARIZE, EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK. Conf
-    bounds its memory (warehouse.query_memory_mb) and time (warehouse.query_timeout_s).
+    It cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES, SUMMARIZE,
+    EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK, as tables in a
+    catalog may. Conf bounds its memory (warehouse.query_memory_mb) and time (warehouse.query_timeout_s).
 
     Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
 

@@ -84,7 +84,8 @@ def describe(
 ) -> None:
     """Describe a table or view: what a row is, what fills it, and what each column means.
 
-    Needs no JVM. A view has the types of its columns once the tables that it reads are made.
+    Needs no JVM where the tables are in a folder. A view has the types of its columns once the
+    tables that it reads are made.
 
     Example: quotaflow describe quota_usage
     """
@@ -117,7 +118,7 @@ def show(
 ) -> None:
     """Show rows of a table or view, newest first.
 
-    Needs no JVM.
+    Needs no JVM where the tables are in a folder.
 
     Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
     """

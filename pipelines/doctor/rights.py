@@ -62,7 +62,8 @@ def own_principal(kafka: KafkaSection, subject: str | None = None) -> Finding:
         return Finding("principal", OK, kafka.own_principal)
     protocol = kafka.properties.get("security.protocol", "PLAINTEXT")
     has_key = any(key.startswith("ssl.keystore.") for key in kafka.properties)
-    if not protocol.startswith("SASL") and not has_key:
+    has_login = protocol.startswith("SASL") or kafka.service_credential
+    if not has_login and not has_key:
         return Finding("principal", OK, "none: this login is User:ANONYMOUS, as that of others")
     remedy = (
         "write what brokers print into kafka.principal, or changes of this login count as those of "

@@ -116,6 +116,12 @@ def test_whether_conf_says_as_whom_brokers_take_the_login(
     assert (finding.state, finding.observed) == expected
 
 
+def test_a_service_credential_is_a_login() -> None:
+    given = KafkaSection(properties={"bootstrap.servers": "b:9098"}, service_credential="msk")
+    finding = rights.own_principal(given)
+    assert (finding.state, finding.observed) == UNKNOWN
+
+
 def test_a_token_s_subject_is_named_as_the_default_of_brokers() -> None:
     given = KafkaSection(properties={"bootstrap.servers": "b:9093", **OAUTH})
     finding = rights.own_principal(given, "svc\x1b[2J one")
