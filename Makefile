@@ -155,7 +155,7 @@ lock: $(READY) ## requirements*.txt: all packages of a release, with sums; conf/
 	@$(LOCK) --constraints constraints.txt --extra kerberos --output-file .venv/release/kerberos.txt
 	grep -v '^python-dateutil==' constraints.txt > .venv/release/constraints.txt
 	@$(LOCK) --constraints .venv/release/constraints.txt --extra iam --output-file .venv/release/iam.txt
-	@$(UV) compile pyproject.toml --quiet --python-version 3.12 --python-platform linux --extra quality --no-annotate \
+	@$(UV) compile pyproject.toml --quiet --python-version 3.11 --python-platform linux --extra quality --no-annotate \
 	  --no-header --constraints $(SERVERLESS) --output-file .venv/release/serverless.txt
 	sed -n 's/^\([a-z0-9-]*\)~.*/^\1==/p' $(SERVERLESS) | grep -v -f - .venv/release/serverless.txt \
 	  > conf/bundle-constraints.txt

@@ -3,16 +3,18 @@
     python .ci/release/pins.py dist/quotaflow-0.1.0-py3-none-any.whl conf/platforms/*.txt
 
 The installation may replace no package of the platform, and all packages must still fit. A job runs
-beside Spark of this project, because that of the platforms is on no registry. They have Python
-3.12; the lane takes the Python of the environment.
+beside Spark of this project, because that of the platforms is on no registry. Their Python, 3.12,
+is used where the machine has it, else that of the environment.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +31,7 @@ def check(wheel: Path, platform: Path, folder: Path) -> str:
     Raises CalledProcessError with what was printed.
     """
     python = folder / "bin" / "python"
-    _run(UV, "venv", "-q", "--python", sys.executable, folder)
+    _run(UV, "venv", "-q", "--python", interpreter(), folder)
     pip = [UV, "pip"], ["-q", "--python", python]
     names = [line.partition("~")[0] for line in platform.read_text("utf-8").splitlines()]
     packages = [name for name in names if name and not name.startswith("#")]
@@ -49,6 +51,14 @@ def check(wheel: Path, platform: Path, folder: Path) -> str:
     _run(folder / "bin" / "quotaflow", "run", "request_results", "--once", "--set", tables)
     assert (folder / "tables" / "producer_id_rates").exists()
     return f"{len(before)} packages of the platform are as before, {len(after.keys() - before)} new"
+
+
+@cache
+def interpreter() -> str:
+    """The Python of the platforms, if the machine has it; else that of the environment."""
+    pyenv = Path.home() / ".pyenv" / "versions"
+    places = [*map(str, pyenv.glob("3.12.*/bin/python")), shutil.which("python3.12")]
+    return next(filter(None, places), sys.executable)
 
 
 def _read(folder: Path) -> None:
@@ -79,7 +89,7 @@ def main(arguments: Sequence[str]) -> None:
     for platform in platforms:
         with tempfile.TemporaryDirectory(prefix="platform-") as folder:
             done = check(Path(wheel).resolve(), Path(platform).resolve(), Path(folder))
-        print(f"{platform}: {done}")  # noqa: T201
+        print(f"{platform}, {_run(interpreter(), '--version').strip()}: {done}")  # noqa: T201
 
 
 if __name__ == "__main__":
