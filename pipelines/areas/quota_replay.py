@@ -35,6 +35,7 @@ WHERE ids > {burst}
 ORDER BY cluster_id, principal, broker_id, source, at_ms
 """
 _PRINCIPALS = "SELECT DISTINCT principal FROM producer_id_allocations WHERE principal IS NOT NULL"
+_NO_IDS = "no new producer ids of"
 _BUCKET = itemgetter("cluster_id", "principal", "broker_id")
 
 
@@ -73,13 +74,24 @@ def throttled_sources(
     reader = open_reader(conf)
     where = ["principal IS NOT NULL"]
     if principal is not None:
-        principals = ", ".join(map(literal, _checked_principals(reader, principal)))
-        where.append(f"principal IN ({principals})")
+        names = checked_principals(reader, principal, _PRINCIPALS, _NO_IDS)
+        where.append(f"principal IN ({', '.join(map(literal, names))})")
     if since is not None:
         where.append(f"allocated_at >= {literal(since)}")
     quota = ReplayQuota(ids_per_s, conf.producer_ids.num_windows, conf.producer_ids.window_ms)
     sources = _throttled(_arrivals(reader, " AND ".join(where), quota), quota)
     return sorted(sources, key=lambda row: (-row.outcome.throttle_time_ms, row.source))
+
+
+def checked_principals(reader: Reader, name: str, sql: str, missing: str) -> tuple[str, ...]:
+    """Those that a name means, of the principals that a query answers; else `missing` is raised."""
+    principals = [row["principal"] for row in reader.rows(sql)]
+    matches = named(name, principals)
+    if matches:
+        return matches
+    near = difflib.get_close_matches(name, principals, n=1, cutoff=0.3)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ConfigError(f"{missing} {name}{hint}")
 
 
 def summaries(sources: list[ThrottledSource]) -> Iterator[str]:
@@ -119,13 +131,3 @@ def _by_source(rows: Iterator[dict[str, Any]]) -> Mapping[str, list[int]]:
     for row in rows:
         arrivals[row["source"]].append(row["at_ms"])
     return arrivals
-
-
-def _checked_principals(reader: Reader, name: str) -> tuple[str, ...]:
-    principals = [row["principal"] for row in reader.rows(_PRINCIPALS)]
-    matches = named(name, principals)
-    if matches:
-        return matches
-    near = difflib.get_close_matches(name, principals, n=1, cutoff=0.3)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise ConfigError(f"no new producer ids of {name}{hint}")

@@ -43,7 +43,8 @@ def sql(
 
     It cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES, SUMMARIZE,
     EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK, as tables in a
-    catalog may. Conf bounds its memory (warehouse.query_memory_mb) and time (warehouse.query_timeout_s).
+    catalog may. Conf bounds its memory (warehouse.query_memory_mb) and time
+    (warehouse.query_timeout_s).
 
     Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
 

@@ -1,24 +1,57 @@
 """The command what-if: replays the past under another quota."""
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from quotaflow.pipelines.areas import quota_replay
+from quotaflow.pipelines.areas import byte_quota_replay, quota_replay
+from quotaflow.pipelines.areas.byte_quota_replay import CONSUMER, PRODUCER, ReplayedQuota
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 
+_DAY = timedelta(days=1)
+_Rate = float | None
+
+
+class Replayed(StrEnum):
+    """What is replayed."""
+
+    PRODUCER_IDS = "producer-ids"
+    QUOTA = "quota"
+
 
 def what_if(
+    replayed: Annotated[
+        Replayed, typer.Argument(metavar="[WHAT]", help="producer-ids (default) or quota.")
+    ] = Replayed.PRODUCER_IDS,
+    *,
     producer_ids_rate: Annotated[
-        float,
+        _Rate,
         typer.Option(
             "--producer-ids-rate", metavar="RATE", help="New ids per second, user and broker."
         ),
-    ],
-    *,
+    ] = None,
+    producer_byte_rate: Annotated[
+        _Rate,
+        typer.Option(
+            "--producer-byte-rate", metavar="RATE", help="With quota: bytes per second and broker."
+        ),
+    ] = None,
+    consumer_byte_rate: Annotated[
+        _Rate,
+        typer.Option("--consumer-byte-rate", metavar="RATE", help="The same for fetches."),
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", help="With quota: its user.")
+    ] = None,
+    client_id: Annotated[
+        str | None, typer.Option("--client-id", metavar="ID", help="With quota: its client id.")
+    ] = None,
     principal: Annotated[
         str | None,
         typer.Option(
@@ -29,17 +62,66 @@ def what_if(
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
-    """Replay new producer ids under a producer_ids_rate (KIP-936): who would have waited.
+    """Replay the past under another quota: who would have waited, and how long.
 
-    Needs no JVM. A source that waits requests its next id later, as a throttled client does. All
-    sources of a principal on a broker share one token bucket: is_innocent marks sources that would
-    not have been throttled alone.
+    The action quota replays the requests of the last day, or from --since on, that would share a
+    quota of a user, of a client id, or of both (KIP-13). It prints each client with its throttles
+    before and after. A broker is replayed with the arithmetic of Kafka's own classes, on the bytes
+    of records, which are less than brokers charge. A client sends as long after an answer as it
+    did: what it would send beyond that is not known.
+
+    Without an action new producer ids are replayed under a producer_ids_rate (KIP-936). A source
+    that waits requests its next id later, as a throttled client does. All sources of a principal on
+    a broker share one token bucket: is_innocent marks sources that would not have been throttled
+    alone.
+
+    Needs no JVM where the tables are in a folder.
+
+    Example: quotaflow what-if quota --user dave --producer-byte-rate 40000
 
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
-    start = times.since(since, datetime.now(UTC)) if since else None
+    now = datetime.now(UTC)
+    start = times.since(since, now) if since else None
+    given = {
+        "--producer-ids-rate": producer_ids_rate,
+        "--producer-byte-rate": producer_byte_rate,
+        "--consumer-byte-rate": consumer_byte_rate,
+        "--user": user,
+        "--client-id": client_id,
+        "--principal": principal,
+    }
+    if replayed is Replayed.QUOTA:
+        _refuse(given, ("--producer-ids-rate", "--principal"), "quota")
+        other = _replayed_quota(producer_byte_rate, consumer_byte_rate, user, client_id)
+        begin = start or now - _DAY
+        done = byte_quota_replay.replayed(conf.of_tables(), other, begin)
+        output.write(iter(done.rows), byte_quota_replay.COLUMNS, layout, by_importance=False)
+        for line in byte_quota_replay.summary(other, done, begin):
+            output.note(line)
+        return
+    _refuse(given, tuple(given)[1:-1], "producer-ids")
+    if producer_ids_rate is None:
+        raise ConfigError("which rate? Name --producer-ids-rate, or begin with: what-if quota")
     sources = quota_replay.throttled_sources(conf.of_tables(), producer_ids_rate, principal, start)
     rows = (source.row() for source in sources)
     output.write(rows, quota_replay.COLUMNS, layout, by_importance=False)
     for line in quota_replay.summaries(sources):
         output.note(line)
+
+
+def _replayed_quota(
+    producer: float | None, consumer: float | None, user: str | None, client_id: str | None
+) -> ReplayedQuota:
+    if (producer is None) == (consumer is None):
+        raise ConfigError("name one of --producer-byte-rate and --consumer-byte-rate")
+    if producer is not None:
+        return ReplayedQuota(PRODUCER, producer, user, client_id)
+    assert consumer is not None
+    return ReplayedQuota(CONSUMER, consumer, user, client_id)
+
+
+def _refuse(given: Mapping[str, object], names: tuple[str, ...], action: str) -> None:
+    for name in names:
+        if given[name] is not None:
+            raise ConfigError(f"{name} does not go with {action}")

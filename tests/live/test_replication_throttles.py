@@ -16,8 +16,8 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.request_lines import logged, now_ms
 from quotaflow.demo.traffic_stage import Stage
 from quotaflow.pipelines.results.declared import result_of
+from quotaflow.udfs.rules.quota_rate import SimpleRate
 
-from ..oracle.rules.rate import SimpleRate
 from ..rule_rows import Rows, compute
 from . import quiet_clients
 from .drive import Run, parsed

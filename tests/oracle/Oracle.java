@@ -9,17 +9,23 @@ import org.apache.kafka.common.metrics.MeasurableStat;
 import org.apache.kafka.common.metrics.MetricConfig;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.metrics.Quota;
+import org.apache.kafka.common.metrics.QuotaViolationException;
+import org.apache.kafka.common.metrics.Sensor;
+import org.apache.kafka.common.metrics.stats.Rate;
 import org.apache.kafka.common.metrics.stats.SimpleRate;
 import org.apache.kafka.common.metrics.stats.TokenBucket;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.config.ReplicationQuotaManagerConfig;
 import org.apache.kafka.server.quota.QuotaType;
+import org.apache.kafka.server.quota.QuotaUtils;
 
 /**
  * What Kafka's own classes measure. Commands, one a line:
  *
  * <pre>
  * begin simple_rate NUM_WINDOWS WINDOW_MS           SimpleRate
+ * begin rate NUM_WINDOWS WINDOW_MS                  Rate
+ * begin throttle_time NUM_WINDOWS WINDOW_MS QUOTA   QuotaUtils.throttleTime of the last record
  * begin token_bucket NUM_WINDOWS WINDOW_MS QUOTA    TokenBucket
  * begin replication_quota NUM_WINDOWS WINDOW_MS     the broker's ReplicationQuotaManager
  * record VALUE TIME_MS
@@ -45,6 +51,33 @@ public final class Oracle {
         @Override
         public double measure(long timeMs) {
             return stat.measure(config, timeMs);
+        }
+    }
+
+    /** A sensor as brokers keep for a quota, and what they answer to a client that is over it. */
+    private static final class ThrottleTime implements Subject {
+        private final Sensor sensor;
+        private long lastMs = 0;
+
+        ThrottleTime(MetricConfig config) {
+            Metrics metrics = new Metrics();
+            sensor = metrics.sensor("quota", config);
+            sensor.add(metrics.metricName("rate", "quota"), new Rate());
+        }
+
+        @Override
+        public void record(double value, long timeMs) {
+            lastMs = 0;
+            try {
+                sensor.record(value, timeMs, true);
+            } catch (QuotaViolationException e) {
+                lastMs = QuotaUtils.throttleTime(e, timeMs);
+            }
+        }
+
+        @Override
+        public double measure(long timeMs) {
+            return lastMs;
         }
     }
 
@@ -112,6 +145,9 @@ public final class Oracle {
             new MetricConfig().samples(windows).timeWindow(windowMs, TimeUnit.MILLISECONDS);
         return switch (words[1]) {
             case "simple_rate" -> new Stat(new SimpleRate(), config);
+            case "rate" -> new Stat(new Rate(), config);
+            case "throttle_time" -> new ThrottleTime(
+                config.quota(Quota.upperBound(Double.parseDouble(words[4]))));
             case "token_bucket" -> new Stat(
                 new TokenBucket(), config.quota(Quota.upperBound(Double.parseDouble(words[4]))));
             case "replication_quota" -> new ReplicationQuota(windows, windowMs);

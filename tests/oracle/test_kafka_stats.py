@@ -4,9 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quotaflow.udfs.rules.quota_rate import Rate, SimpleRate
 from quotaflow.udfs.rules.token_bucket import TokenBucket
-
-from .rules.rate import SimpleRate
 
 START = 1_700_000_000_000
 
@@ -70,6 +69,30 @@ def test_simple_rate_is_kafka_s(oracle, drawn):
     num_windows, window_ms, steps = drawn
     measured = ours(SimpleRate(num_windows, window_ms), steps)
     assert measured == agrees(theirs(oracle, f"simple_rate {num_windows} {window_ms}", steps))
+
+
+@many
+@given(sequences())
+@example((11, 1_000, [(100.0, START), (None, START), (None, START + 9_000)]))
+def test_rate_is_kafka_s(oracle, drawn):
+    num_windows, window_ms, steps = drawn
+    measured = ours(Rate(num_windows, window_ms), steps)
+    assert measured == agrees(theirs(oracle, f"rate {num_windows} {window_ms}", steps))
+
+
+@many
+@given(sequences(windows_ms=(100, 1_000), values=st.integers(0, 10_000).map(float)))
+def test_the_throttle_is_the_broker_s(oracle, drawn):
+    num_windows, window_ms, steps = drawn
+    rate, last_ms, measured = Rate(num_windows, window_ms), 0, []
+    for value, time_ms in steps:
+        if value is None:
+            measured.append(last_ms)
+        else:
+            rate.record(value, time_ms)
+            last_ms = rate.throttle_ms(7.0, time_ms)
+    subject = f"throttle_time {num_windows} {window_ms} 7.0"
+    assert measured == agrees(theirs(oracle, subject, steps))
 
 
 @many

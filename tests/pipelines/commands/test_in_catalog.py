@@ -70,6 +70,9 @@ def alike(text: str, schema: str, folder: Path) -> str:
     return re.sub(r'(\d\d:\d\d:\d\d\.\d{3})\d{3}Z","size_bytes"', r'\1000Z","size_bytes"', text)
 
 
+SINCE = ("--since", "2026-11-20T00:00:00Z")
+
+
 def slow(*words: str) -> Any:
     """Spark plans its statements for a minute."""
     return pytest.param(words, marks=pytest.mark.faults)
@@ -88,6 +91,7 @@ def slow(*words: str) -> Any:
         ("sql", "SELECT api, count(*) AS n FROM requests GROUP BY api ORDER BY api", "--json"),
         ("sql", "WITH own AS (SELECT * FROM throttled_clients) SELECT count(*) AS n FROM own"),
         ("what-if", "--producer-ids-rate", "0.001"),
+        ("what-if", "quota", "--user", "alice", "--producer-byte-rate", "9", *SINCE),
         slow("tables", "--all", "--json"),
         slow("why", "alice"),
         slow("why", "alice", "--all"),

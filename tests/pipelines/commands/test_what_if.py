@@ -8,7 +8,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
 from ...command_line import Command, Printed
-from ...rows import HOSTILE, Row, use
+from ...rows import HOSTILE, Row, quota, request, use
 from ...schemas.views.view_tables import make_tables
 
 LOOP = [use(n / 10, n, client_pattern="loop-*") for n in range(200)]
@@ -91,3 +91,118 @@ def test_hostile_names_are_shown_harmless(what_if: WhatIf) -> None:
 )
 def test_wrong_use_is_told(what_if: WhatIf, words: list[str], message: str) -> None:
     assert message in what_if(LOOP, *words, code=2).err
+
+
+PART = {"topic": "clicks", "partition": 0, "in_request": True, "in_response": True, "bytes": 30_000}
+WRITE = {"partitions": [PART], "connection_id": "c1", "throttle_time_ms": 0.0}
+WRITES = [row | WRITE for row in (request(n, "PRODUCE", client_id="exports") for n in range(60))]
+OTHERS = [row | {"client_id": "audit", "connection_id": "c2"} for row in WRITES]
+NOBODY_WAITED = {"throttled_before": 0, "throttle_ms_before": 0}
+
+
+@pytest.fixture
+def what_if_quota(table_command: Command, warehouse: Warehouse) -> WhatIf:
+    """Replays requests under a quota of bytes."""
+
+    def run(rows: list[Row], quotas: list[Row], *words: str, code: int = 0) -> Printed:
+        make_tables(warehouse, {"requests": rows, "client_quotas": quotas})
+        since = () if "--since" in words else ("--since", "2026-11-21T11:00:00Z")
+        return table_command("what-if", "quota", *words, *since, code=code)
+
+    return run
+
+
+def test_a_quota_throttles_all_that_share_it(what_if_quota: WhatIf) -> None:
+    printed = what_if_quota(WRITES + OTHERS, [], *USER, "30000", "--json")
+    assert sorted(row["client_id"] for row in printed.rows) == ["audit", "exports"]
+    for row in printed.rows:
+        assert (row["principal"], row["requests"]) == ("User:alice", 60)
+        assert row["throttled_after"] > 0
+        assert row.items() >= NOBODY_WAITED.items()
+    assert "Not throttled before, and throttled then: audit, exports." in printed.err
+
+
+USER = ("--user", "alice", "--producer-byte-rate")
+
+
+@cases(
+    ("quotas", "words", "clients"),
+    ("a quota of a user", [], (*USER, "1000"), ["audit", "exports"]),
+    (
+        "a client id with a quota of its own has its own bucket",
+        [quota(0, "producer_byte_rate", 9.0, user="alice", client_id="audit")],
+        (*USER, "1000"),
+        ["exports"],
+    ),
+    (
+        "so has one for which every client id of the user has one",
+        [quota(0, "producer_byte_rate", 9.0, user="alice", is_default_client_id=True)],
+        (*USER, "1000", "--client-id", "audit"),
+        ["audit"],
+    ),
+    (
+        "a quota of another kind takes nobody out",
+        [quota(0, "consumer_byte_rate", 9.0, user="alice", client_id="audit")],
+        (*USER, "1000"),
+        ["audit", "exports"],
+    ),
+    (
+        "a quota of the same client id for another user takes nobody out",
+        [quota(0, "producer_byte_rate", 9.0, user="bob", client_id="audit")],
+        (*USER, "1000"),
+        ["audit", "exports"],
+    ),
+    (
+        "a default is less specific",
+        [quota(0, "producer_byte_rate", 9.0, user=None, is_default_user=True)],
+        (*USER, "1000"),
+        ["audit", "exports"],
+    ),
+    (
+        "a client id of all users",
+        [],
+        ("--client-id", "audit", "--producer-byte-rate", "1000"),
+        ["audit"],
+    ),
+)
+def test_who_shares_a_quota(
+    what_if_quota: WhatIf, quotas: list[Row], words: tuple[str, ...], clients: list[str]
+) -> None:
+    printed = what_if_quota(WRITES + OTHERS, quotas, *words, "--json")
+    assert sorted(row["client_id"] for row in printed.rows) == clients
+
+
+def test_a_user_s_quota_leaves_a_client_id_s_alone(what_if_quota: WhatIf) -> None:
+    quotas = [quota(0, "producer_byte_rate", 9.0, user="alice")]
+    words = ("--client-id", "audit", "--producer-byte-rate", "1000", "--json")
+    assert what_if_quota(OTHERS, quotas, *words).rows == []
+
+
+def test_the_replay_at_the_quota_of_today_shows_how_true_it_is(what_if_quota: WhatIf) -> None:
+    waited = [row | {"throttle_time_ms": 500.0} for row in WRITES]
+    quotas = [quota(0, "producer_byte_rate", 20_000.0, user="alice")]
+    printed = what_if_quota(waited, quotas, *USER, "90000")
+    assert "brokers throttled PRODUCE for 30 s since 2026-11-21 11:00:00 UTC." in printed.err
+    assert "At 90.0 kB/s it would be 0 ms." in printed.err
+    assert "The same replay at today's quota, 20.0 kB/s, gives" in printed.err
+
+
+@cases(
+    ("words", "message"),
+    ("nobody", ["--producer-byte-rate", "1"], "whose quota? Name --user, --client-id or both"),
+    ("no rate", ["--user", "alice"], "name one of --producer-byte-rate and --consumer-byte-rate"),
+    ("zero", [*USER, "0"], "--producer-byte-rate is 0, and must be above 0"),
+    ("a user misspelt", ["--user", "alise", *USER[2:], "1"], "(did you mean User:alice?)"),
+    ("no fetches", [*USER[:2], "--consumer-byte-rate", "1"], "no FETCH since"),
+    ("a principal", [*USER, "1", "--principal", "alice"], "--principal does not go with quota"),
+)
+def test_wrong_use_of_a_quota_is_one_error(
+    what_if_quota: WhatIf, words: list[str], message: str
+) -> None:
+    assert message in what_if_quota(WRITES, [], *words, code=2).err
+
+
+def test_a_quota_of_bytes_needs_its_action(table_command: Command) -> None:
+    printed = table_command("what-if", *USER, "1", code=2)
+    assert "--producer-byte-rate does not go with producer-ids" in printed.err
+    assert "which rate?" in table_command("what-if", code=2).err

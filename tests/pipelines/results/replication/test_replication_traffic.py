@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from quotaflow.udfs.rules.quota_rate import SimpleRate
+
 from ....delta_tables import NOON
-from ....oracle.rules.rate import SimpleRate
 from ....rows import Row, at
 from .throttle_rows import (
     APPEND,

@@ -1,4 +1,4 @@
-"""Reference for rates of replication as a broker measures them."""
+"""Rates as a broker measures them for its quotas: a window begins with a record."""
 
 from dataclasses import dataclass
 
@@ -44,7 +44,11 @@ class SimpleRate:
         total = 0.0
         for sample in self._samples:  # not sum(): from Python 3.12 on it rounds unlike Java
             total += sample.total
-        return total / (max(self._elapsed_ms(time_ms), self._window_ms) / 1_000)
+        return total / (self._period_ms(time_ms) / 1_000)
+
+    def _period_ms(self, time_ms: int) -> int:
+        """The time that a rate is over."""
+        return max(self._elapsed_ms(time_ms), self._window_ms)
 
     def _begin_sample(self, time_ms: int) -> None:
         """One slot more than windows: the oldest may still overlap the span that is measured."""
@@ -63,3 +67,28 @@ class SimpleRate:
     def _elapsed_ms(self, time_ms: int) -> int:
         """Since the oldest sample began; negative where the clock fell back behind it."""
         return time_ms - min(sample.start_ms for sample in self._samples)
+
+
+class Rate(SimpleRate):
+    """Units per second as `SimpleRate`, but over all windows but one at least: client quotas.
+
+    Kafka's `metrics.stats.Rate`, which ClientQuotaManager measures by: a bucket that was idle may
+    use `num_windows - 1` windows of its quota at once.
+    """
+
+    def throttle_ms(self, quota: float, time_ms: int) -> int:
+        """How long a client waits after what it just recorded at `time_ms`; 0: not at all.
+
+        Kafka's QuotaUtils.throttleTime, which ClientQuotaManager sets no bound on for bytes.
+        """
+        rate = self.measure(time_ms)
+        if rate <= quota:
+            return 0
+        return int((rate - quota) / quota * self._period_ms(time_ms) + 0.5)
+
+    def _period_ms(self, time_ms: int) -> int:
+        elapsed_ms = self._elapsed_ms(time_ms)
+        # As Java divides, towards zero: a clock that fell back makes no window.
+        windows = int(elapsed_ms / self._window_ms)
+        missing = max(self._num_windows - 1 - windows, 0)
+        return max(elapsed_ms + missing * self._window_ms, 1)

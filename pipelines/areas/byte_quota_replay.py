@@ -1,0 +1,228 @@
+"""Replays requests under another byte quota: whom it would have throttled, and how long."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from quotaflow.pipelines.areas.quota_replay import checked_principals
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.terminal import texts
+from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.programs import program_of
+from quotaflow.udfs.rules.byte_replay import ByteOutcome, ByteQuota, Charge, replay
+from quotaflow.udfs.rules.principal_name import bare
+from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED
+
+PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
+MOST_REQUESTS = 1_000_000
+"""A replay takes about 20 s for as many."""
+_API = {PRODUCER: "PRODUCE", CONSUMER: "FETCH"}
+_REQUESTS = """
+SELECT cluster_id, broker_id, principal, client_id, connection_id,
+    unix_millis(event_time) AS at_ms, throttle_time_ms, weight,
+    list_transform(partitions, lambda p: p.bytes) AS sizes
+FROM requests
+WHERE api = {api} AND replica_id IS NULL AND principal IS NOT NULL AND event_time >= {since}
+    AND {members}
+LIMIT {limit}
+"""
+_PRINCIPALS = """
+SELECT DISTINCT principal FROM requests
+WHERE api = {api} AND replica_id IS NULL AND principal IS NOT NULL AND event_time >= {since}
+"""
+_QUOTAS = """
+SELECT cluster_id, "user", is_default_user, client_id, is_default_client_id, quota
+FROM current_client_quotas WHERE config_key = {kind} AND ip IS NULL AND NOT is_default_ip
+"""
+COLUMNS = [
+    *("principal", "client_id", "broker_id", "requests", "throttled_before", "throttled_after"),
+    *("throttle_ms_before", "throttle_ms_after", "longest_ms_after", "client_ids", "cluster_id"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedQuota:
+    """A quota to replay: its entity as kafka-configs names it, its kind, and bytes per second."""
+
+    kind: str
+    bytes_per_s: float
+    user: str | None = None
+    client_id: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a quota that no broker takes."""
+        if self.user is None and self.client_id is None:
+            raise ConfigError("whose quota? Name --user, --client-id or both")
+        if not 0 < self.bytes_per_s < math.inf:
+            option = f"--{self.kind.replace('_', '-')}"
+            raise ConfigError(f"{option} is {self.bytes_per_s:g}, and must be above 0")
+
+    @property
+    def level(self) -> int:
+        """How specific its entity is, in LEVELS: a more specific quota of another one wins."""
+        return LEVELS.index((NAMED if self.user else ANY, NAMED if self.client_id else ANY))
+
+    def name(self) -> str:
+        """Its entity in words."""
+        parts = (("user", self.user), ("client id", self.client_id))
+        return " with ".join(f"{kind} {texts.label(name)}" for kind, name in parts if name)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaReplay:
+    """Rows of clients that share the quota, and what the whole is in milliseconds.
+
+    `now_ms`: the replay at the quota of today, which shows how true the replay is; null if the
+    entity has none.
+    """
+
+    rows: list[dict[str, Any]]
+    before_ms: float
+    after_ms: float
+    quota_now: float | None
+    now_ms: float | None
+
+
+def replayed(conf: Conf, other: ReplayedQuota, since: datetime) -> QuotaReplay:
+    """What the quota would have done since then. Raises ConfigError, QueryError."""
+    reader = open_reader(conf)
+    rows = _requests(reader, other, since)
+    quotas = reader.rows(_QUOTAS.format(kind=literal(other.kind)))
+    buckets = defaultdict[tuple[str, int], list[dict[str, Any]]](list)
+    for row in _members(rows, other, quotas):
+        buckets[row["cluster_id"], row["broker_id"]].append(row)
+    now = _quota_now(quotas, other)
+    windows = (conf.quotas.num_windows, conf.quotas.window_ms)
+    is_fetch = other.kind == CONSUMER
+    clients: list[dict[str, Any]] = []
+    now_ms = 0.0
+    for (cluster_id, broker_id), charged in sorted(buckets.items()):
+        charges = list(map(_charge, charged))
+        outcomes = replay(charges, ByteQuota(other.bytes_per_s, is_fetch, *windows))
+        clients += _rows(cluster_id, broker_id, charged, outcomes)
+        if now:
+            today = replay(charges, ByteQuota(now, is_fetch, *windows))
+            now_ms += sum(each.throttle_ms_after for each in today.values())
+    clients.sort(key=lambda row: (-row["throttle_ms_after"], -row["throttle_ms_before"]))
+    before_ms = sum(row["throttle_ms_before"] for row in clients)
+    after_ms = sum(row["throttle_ms_after"] for row in clients)
+    return QuotaReplay(clients, before_ms, after_ms, now, now_ms if now else None)
+
+
+def summary(other: ReplayedQuota, done: QuotaReplay, since: datetime) -> Iterator[str]:
+    """The result in one to three sentences."""
+    api, rate = _API[other.kind], texts.rate(other.bytes_per_s)
+    yield (
+        f"{other.name()}: brokers throttled {api} for {texts.duration(done.before_ms)} since "
+        f"{texts.moment(since)} UTC. At {rate} it would be {texts.duration(done.after_ms)}."
+    )
+    hit = [row for row in done.rows if row["throttled_after"] and not row["throttled_before"]]
+    if hit:
+        named = ", ".join(sorted({texts.label(row["client_id"]) for row in hit})[:5])
+        yield f"Not throttled before, and throttled then: {named}."
+    if done.now_ms is not None and done.quota_now is not None:
+        yield (
+            f"The same replay at today's quota, {texts.rate(done.quota_now)}, gives "
+            f"{texts.duration(done.now_ms)}: compare that with what brokers answered."
+        )
+
+
+def _requests(reader: Reader, other: ReplayedQuota, since: datetime) -> list[dict[str, Any]]:
+    given = {"api": literal(_API[other.kind]), "since": literal(since)}
+    members = []
+    if other.user is not None:
+        missing = f"no {_API[other.kind]} since {texts.moment(since)} of user"
+        names = checked_principals(reader, other.user, _PRINCIPALS.format(**given), missing)
+        members.append(f"principal IN ({', '.join(map(literal, names))})")
+    if other.client_id is not None:
+        members.append(f"client_id = {literal(other.client_id)}")
+    sql = _REQUESTS.format(members=" AND ".join(members), limit=MOST_REQUESTS + 1, **given)
+    with engine_errors(sql):
+        rows = [row for batch in reader.query(sql) for row in batch.to_pylist()]
+    if len(rows) > MOST_REQUESTS:
+        raise ConfigError(f"over {MOST_REQUESTS:,} requests: choose a later time by --since")
+    if not rows:
+        raise ConfigError(f"no {_API[other.kind]} since {texts.moment(since)} of {other.name()}")
+    return rows
+
+
+def _members(
+    rows: list[dict[str, Any]], other: ReplayedQuota, quotas: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """The requests that would share the quota: no more specific one is set for their client."""
+    is_member = dict[tuple[str, str, str], bool]()
+    for row in rows:
+        client = (row["cluster_id"], bare(row["principal"]), row["client_id"] or "")
+        if client not in is_member:
+            levels = (_level(quota, *client) for quota in quotas)
+            is_member[client] = all(level is None or level >= other.level for level in levels)
+        if is_member[client]:
+            yield row
+
+
+def _level(quota: dict[str, Any], cluster_id: str, user: str, client_id: str) -> int | None:
+    """The level of a quota that could limit a client; null if it is not about this client."""
+    kinds = []
+    for name, is_default, own in (
+        (quota["user"], quota["is_default_user"], user),
+        (quota["client_id"], quota["is_default_client_id"], client_id),
+    ):
+        if name is not None and name != own:
+            return None
+        kinds.append(DEFAULT if is_default else ANY if name is None else NAMED)
+    if quota["cluster_id"] != cluster_id:
+        return None
+    return LEVELS.index((kinds[0], kinds[1]))
+
+
+def _quota_now(quotas: list[dict[str, Any]], other: ReplayedQuota) -> float | None:
+    own = {
+        quota["quota"]
+        for quota in quotas
+        if (quota["user"], quota["client_id"]) == (other.user and bare(other.user), other.client_id)
+        and not quota["is_default_user"]
+        and not quota["is_default_client_id"]
+    }
+    return own.pop() if len(own) == 1 else None
+
+
+def _charge(row: dict[str, Any]) -> Charge:
+    weight = row["weight"] or 1
+    client = program_of(row["client_id"] or "")
+    return Charge(
+        row["at_ms"],
+        f"{row['principal']}\0{client}",
+        row["connection_id"] or f"{row['principal']}\0{row['client_id']}",
+        weight * sum(size or 0 for size in row["sizes"] or ()),
+        row["throttle_time_ms"] or 0,
+        weight,
+    )
+
+
+def _rows(
+    cluster_id: str,
+    broker_id: int,
+    charged: list[dict[str, Any]],
+    outcomes: dict[str, ByteOutcome],
+) -> Iterator[dict[str, Any]]:
+    ids = defaultdict[str, set[str]](set)
+    for row in charged:
+        ids[f"{row['principal']}\0{program_of(row['client_id'] or '')}"].add(row["client_id"] or "")
+    for source, outcome in outcomes.items():
+        principal, _, program = source.partition("\0")
+        (*others, first) = sorted(ids[source])
+        yield {
+            "principal": principal,
+            "client_id": program if others else first,
+            "broker_id": broker_id,
+            **{name: round(getattr(outcome, name)) for name in ByteOutcome.__slots__},
+            "client_ids": len(ids[source]),
+            "cluster_id": cluster_id,
+        }
