@@ -1,8 +1,12 @@
 """What the commands tables and describe say about tables and views."""
 
+import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError, nearest
@@ -15,12 +19,18 @@ from quotaflow.schemas.areas import AREAS, BY_NAME, Area
 from quotaflow.schemas.table import Table, sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
+from quotaflow.udfs.counted import counted
 
 HITS = ["name", "area", "column", "meaning"]
 COLUMNS = ["column", "type", "meaning"]
 _VIEW = "view"
 _MIN_MEANING = 30
 _GAP = "  "
+_NO_LETTER = re.compile(r"[^a-z0-9]+")
+_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""), ("y", "y"))
+_MIN_STEM = 3
+_MOST_NAMES, _MOST_COLUMNS = 15, 4
+"""Of a search on a terminal, the best first."""
 
 
 class NoRelationError(QuotaflowError):
@@ -94,47 +104,93 @@ def _lines(text: str, width: int, **how: Any) -> list[str]:
 
 
 def search(words: Iterable[str]) -> list[Hit]:
-    """What has all words, in its name or its meaning. Raises NoRelationError if nothing has."""
+    """What has all words, the best match first. Raises NoRelationError if nothing has.
+
+    A word matches the beginning of a word: lags finds lag, and lagging too. Best is what a synonym
+    names, then a name, a question, a meaning, and at last columns.
+    """
     lowered = [word.lower() for text in words for word in text.split()]
-    described: dict[str, Table | View] = {**TABLES, **views.load()}
-    order = [area.title for area in AREAS]
-    hits = [
-        hit
-        for name, each in sorted(
-            described.items(), key=lambda entry: order.index(area_of(entry[0]).title)
-        )
-        for hit in _hits(name, each, lowered)
-    ]
-    if not hits:
+    ranked = sorted(
+        (match for name, each in _described().items() if (match := _match(name, each, lowered))),
+        key=lambda match: match[0],
+    )
+    if not ranked:
         listed = " and ".join(map(repr, lowered))
-        near = nearest("_".join(lowered), list(described)) if lowered else ""
+        near = nearest("_".join(lowered), list(_described())) if lowered else ""
         hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
         raise NoRelationError(f"no table, view or column has {listed} in its name or meaning{hint}")
-    return hits
+    return [hit for _, hits in ranked for hit in hits]
 
 
-def _hits(name: str, each: Table | View, words: list[str]) -> Iterator[Hit]:
-    if _has(f"{name} {each.comment}", words):
-        yield Hit(name, None, each.comment)
-    for column in each.columns:
-        if _has(f"{column.name} {column.comment}", words):
-            yield Hit(name, column.name, column.comment)
+def _described() -> dict[str, Table | View]:
+    return {**TABLES, **views.load()}
+
+
+def _match(
+    name: str, each: Table | View, words: list[str]
+) -> tuple[tuple[int, int, int, str], list[Hit]] | None:
+    """How well a table or view matches, the least first, and its hits."""
+    columns = [
+        Hit(name, column.name, column.comment)
+        for column in each.columns
+        if _has(f"{column.name} {column.comment}", words)
+    ]
+    texts = (name, each.question, _first_sentence(each.comment), f"{name} {each.comment}")
+    rank = next((place for place, text in enumerate(texts) if _has(text, words)), len(texts))
+    meant = [places.index(name) for places in map(_synonyms, words) if name in places]
+    if rank == len(texts) and not columns and len(meant) < len(words):
+        return None
+    own = [Hit(name, None, each.comment)] if rank < len(texts) or meant else []
+    first = (-1, max(meant)) if len(meant) == len(words) else (rank, 0)
+    return (*first, not each.question, name), own + columns
+
+
+@cache
+def _synonyms(word: str) -> list[str]:
+    """Tables that a word means, by synonyms.toml."""
+    text = files(__package__).joinpath("synonyms.toml").read_text(encoding="utf-8")
+    stem = _stem(word)
+    named = [tables for each, tables in tomllib.loads(text).items() if _stem(each) == stem]
+    return [name for tables in named for name in tables]
+
+
+def _stem(word: str) -> str:
+    """A word without its ending, so that lags, lagging and lag are one."""
+    for ending, new in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
+            return word.removesuffix(ending) + new
+    return word
 
 
 def _has(text: str, words: list[str]) -> bool:
+    """Whether words of the text, or the text itself as of a name, begin with all words."""
     lowered = text.lower()
-    return all(word in lowered or word in lowered.replace("_", " ") for word in words)
+    parts = [part for part in _NO_LETTER.split(lowered) if part]
+    return all(
+        word in lowered if "_" in word or " " in word else any(map(_begins(word), parts))
+        for word in words
+    )
+
+
+def _begins(word: str) -> Callable[[str], bool]:
+    stem = _stem(word)
+    return lambda part: part.startswith((word, stem)) or _stem(part) == stem
 
 
 def hit_lines(hits: Sequence[Hit], width: int) -> Iterator[str]:
-    """Hits as text: each table once, with its meaning, and below it the columns that match."""
-    described: dict[str, Table | View] = {**TABLES, **views.load()}
-    for name in dict.fromkeys(hit.name for hit in hits):
-        meaning = _first_sentence(described[name].comment)
+    """Hits as text: each table once, with its question, and below it the columns that match."""
+    names = list(dict.fromkeys(hit.name for hit in hits))
+    for name in names[:_MOST_NAMES]:
+        each = _described()[name]
+        meaning = each.question or _first_sentence(each.comment)
         yield from _entry(name, meaning, width, "", is_bold=True)
-        for hit in hits:
-            if hit.name == name and hit.column is not None:
-                yield from _entry(hit.column, hit.meaning, width, "    ")
+        columns = [hit for hit in hits if hit.name == name and hit.column is not None]
+        for hit in columns[:_MOST_COLUMNS]:
+            yield from _entry(hit.column or "", hit.meaning, width, "    ")
+        if more := columns[_MOST_COLUMNS:]:
+            yield f"    and {counted(len(more), 'column')} more"
+    if more_names := names[_MOST_NAMES:]:
+        yield f"and {counted(len(more_names), 'table')} more: --json has all"
 
 
 def _entry(

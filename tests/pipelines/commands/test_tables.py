@@ -6,13 +6,16 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from quotaflow.pipelines import reference
 from quotaflow.pipelines.terminal import grid
-from quotaflow.pipelines.warehouse import spark_reader, views
+from quotaflow.pipelines.warehouse import browsing, spark_reader, views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.areas import AREAS
 from quotaflow.schemas.table import Table
@@ -20,6 +23,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.schemas.view import View
 
+from ...cases import cases
 from ...command_line import Command, read_in_part
 from ...delta_tables import NOON, Fill, violation
 from ...rows import at, limited
@@ -97,6 +101,36 @@ def test_a_word_finds_tables_and_columns_by_name_and_meaning(table_command: Comm
     assert {("requests", "throttle_time_ms"), ("throttled_clients", "throttle_time_ms")} <= hits
     text = table_command("tables", "throttle", "time").out
     assert "\n    throttle_time_ms  throttle time in the answer\n" in text
+
+
+@cases(
+    ("words", "first"),
+    ("a word of a name", "headroom", "quota_headroom"),
+    ("in another form", "lags", "group_lag"),
+    ("a verb", "rebalancing", "rebalances"),
+    ("the beginning of a word alone", "hot", "partition_write_rates"),
+    ("a synonym", "retries", "client_metrics"),
+    ("a synonym before a meaning", "commits", "group_commits"),
+    ("and what has it as a column too", "latency", "client_latency"),
+    ("what no table names", "upgrades", "client_versions"),
+    ("two words", "disk money", "storage_by_hour"),
+)
+def test_the_best_match_is_first(command: Command, words: str, first: str) -> None:
+    assert command("tables", *words.split(), "--json").rows[0]["name"] == first
+
+
+def test_each_synonym_names_tables() -> None:
+    text = (files(reference) / "synonyms.toml").read_text("utf-8")
+    for word, names in tomllib.loads(text).items():
+        for name in names:
+            assert browsing.checked_name(name) == name, word
+
+
+def test_a_search_on_a_terminal_is_short(table_command: Command) -> None:
+    lines = table_command("tables", "time").out.splitlines()
+    assert sum(not line.startswith(" ") for line in lines) <= 16
+    assert lines[-1].startswith("and ")
+    assert lines[-1].endswith("tables more: --json has all")
 
 
 def test_a_word_that_nothing_has_is_an_error(command: Command) -> None:
