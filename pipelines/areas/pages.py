@@ -62,6 +62,27 @@ GROUP BY 1
 ORDER BY second
 """
 """On what requests of a name waited, by time."""
+GAUGES = """
+SELECT * FROM (
+    SELECT
+        quota_type,
+        quota_bucket_user,
+        quota_bucket_client_id,
+        max_by(broker_id, quota_bucket_usage / quota) AS broker_id,
+        max_by(quota, quota_bucket_usage / quota) AS quota,
+        max_by(quota_bucket_usage, quota_bucket_usage / quota) AS usage,
+        max(quota_bucket_usage / quota) AS share
+    FROM quota_usage
+    WHERE {of_cluster} AND {is} AND quota > 0 AND quota_bucket_usage IS NOT NULL
+        AND event_time >= (
+            SELECT max(event_time) - INTERVAL 1 HOUR FROM quota_usage
+            WHERE {of_cluster} AND event_time >= {since} AND {is} AND quota > 0)
+    GROUP BY quota_type, quota_bucket_user, quota_bucket_client_id
+) AS quotas
+ORDER BY share DESC, quota_type, quota_bucket_user, quota_bucket_client_id
+LIMIT {limit}
+"""
+"""How full the quotas of a name were in its last hour, at the fullest broker of each."""
 _OF_ROWS = "FROM request_times WHERE {of_cluster} AND event_time >= {since} AND {is}"
 CHANGES = f"""
 SELECT event_time, entity_type, entity_name, config_key, principal AS changed_by
@@ -77,6 +98,28 @@ ORDER BY event_time, entity_type, entity_name, config_key
 LIMIT {{limit}}
 """
 """Configs that were altered and concern a client, its quotas or its brokers."""
+NEIGHBOURS = f"""
+SELECT *, count(*) OVER () AS of_all FROM (
+    SELECT
+        principal,
+        client_id,
+        {{is}} AS is_own,
+        sum(request_count) AS requests,
+        sum(bytes) AS bytes,
+        sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
+        sum(local_time_ms) / sum(sum(local_time_ms)) OVER () AS share
+    FROM request_times
+    WHERE {{of_cluster}} AND timed_requests > 0
+        AND broker_id IN (SELECT broker_id {_OF_ROWS})
+        AND event_time >= (SELECT min(event_time) {_OF_ROWS})
+        AND event_time <= (SELECT max(event_time) {_OF_ROWS})
+    GROUP BY principal, client_id
+) AS users
+WHERE NOT is_own
+ORDER BY share DESC, principal, client_id
+LIMIT {{limit}}
+"""
+"""Who else used the brokers of a name while it did."""
 REPLICATION = _lines("replication_rates", "event_time", "side", "sum(bytes) / 1e6 / {step}")
 COMMITS = _lines("group_commits", "event_time", "coalesce(topic, topic_id)", "sum(commits)")
 LEFT = _lines(

@@ -233,8 +233,7 @@ class Scope:
         """The length of a step on a time axis, so that a line has at most MAX_POINTS points."""
         first, last = self.extent(table)
         long_s = 0 if first is None or last is None else (last - first) / timedelta(seconds=1)
-        steps = (step for step in _STEPS_S if step >= min_s and long_s / step <= MAX_POINTS)
-        return next(steps, round(long_s / MAX_POINTS) + 1)
+        return _step_s(long_s, min_s)
 
     def steps(self, table: str, sql: str, min_s: int = 1, **parts: str) -> tuple[int, list[Row]]:
         """The length of a step in seconds, and the answer to a query in which {step} is that.
@@ -243,6 +242,13 @@ class Scope:
         """
         step_s = self.step_s(table, min_s)
         return step_s, self.whole(self.rows(sql, step=str(step_s), **parts), step_s)
+
+    def steps_of(self, sql: str, min_s: int, **parts: str) -> tuple[int, list[Row]]:
+        """The same for rows of a name, whose time may be short; with the steps that are cut."""
+        rows = self.rows(sql, step=str(min_s), **parts)
+        seconds = [row["second"] for row in rows]
+        step_s = _step_s(max(seconds) - min(seconds) if seconds else 0, min_s)
+        return step_s, rows if step_s == min_s else self.rows(sql, step=str(step_s), **parts)
 
     def whole(self, rows: list[Row], step_s: int) -> list[Row]:
         """The rows of steps that this report's time does not cut."""
@@ -270,3 +276,8 @@ class Scope:
         # Most have rows in the last hour, and all files of a day take long to open.
         starts = ("{last_hour}", "{since}")
         return any(self.rows(_ANY.format(table=table, start=start)) for start in starts)
+
+
+def _step_s(long_s: float, min_s: int) -> int:
+    steps = (step for step in _STEPS_S if step >= min_s and long_s / step <= MAX_POINTS)
+    return next(steps, round(long_s / MAX_POINTS) + 1)

@@ -72,6 +72,15 @@ SELECT
 FROM {table}
 WHERE {of_cluster} AND event_time >= {before}
 """
+BY_STEP = """
+SELECT
+    unix_micros(event_time) // 1000000 // {step} * {step} AS second,
+    sum({value}) AS value
+FROM {table}
+WHERE {of_cluster} AND event_time >= {since}
+GROUP BY 1
+ORDER BY second
+"""
 EARLIER = """
 SELECT 1 AS one FROM {table} WHERE {of_cluster} AND event_time < {before} LIMIT 1
 """

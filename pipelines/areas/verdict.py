@@ -51,6 +51,8 @@ class WhyVerdict:
     """Improvements: nobody suffers."""
     fine: tuple[str, ...] = ()
     """Areas that have no problem."""
+    rank: int | None = NOW
+    """How bad it is; 0 once it ended, None if all is well."""
 
     def lines(self, name: str | None = None) -> Iterator[str]:
         """At most MAX_LINES lines of WIDTH characters; with a name, how to see all of it."""
@@ -100,6 +102,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
             parts=tuple(diagnoses.parts(row)),
             change=diagnoses.change(row),
             causes=_causes(scope, first),
+            rank=NOW if row["is_ongoing"] else 0,
         )
     if others and others[0].severity == NOW:
         worst, *more = others
@@ -108,7 +111,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
             page, sentence=_first(worst.text), causes=steps, others=tuple(more[:_MAX_OTHERS])
         )
     sentence, parts = diagnoses.well(scope, is_diagnosed=symptoms is not None)
-    return replace(page, sentence=sentence, parts=parts)
+    return replace(page, sentence=sentence, parts=parts, rank=None)
 
 
 def _rank(problem: Finding) -> int:

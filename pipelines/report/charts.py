@@ -1,4 +1,4 @@
-"""Charts as SVG: bars, lines, heat maps and timelines, which need no script.
+"""Charts as SVG, which need no script: bars, gauges, heat maps, timelines.
 
 Colours are for colour-blind readers; names of series are below the axes.
 """
@@ -7,25 +7,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from quotaflow.pipelines.report import svg
-from quotaflow.pipelines.terminal.texts import NOT_KNOWN, label, listed, number, size
+from quotaflow.pipelines.terminal.texts import label, listed, number, size
 
-MAX_SERIES = 6
-"""A chart has at most this many lines, the largest; captions say so."""
 MAX_BARS = 12
 """A chart has at most this many bars, the most important first."""
-Point = tuple[int, float | None]
-"""Start of a step in seconds since 1970, and its value."""
 
-_BAR_PX, _LINES_PX, _CELL_PX, _LANE_PX = 16, 200, 40, 44
+_BAR_PX, _CELL_PX, _LANE_PX, _GAUGE_PX = 16, 40, 44, 66
+_NEAR = 0.8
+"""From this part of its limit on a gauge is nearly full."""
+_LEAST_PERIOD = 1.5
 _BARS_WIDTH = 78
 """Per cent of the width that the longest bar takes; its value is to the right of it."""
 _HEADS_WIDTH = 28
 """Per cent of the width that the names of a heat map's rows take."""
-_MAX_MARKS = 40
-_NO_POINTS = '<p class="quiet">No whole step of time is known yet.</p>'
 _LEAST_TINT, _DARK_TINT = 0.12, 0.6
 
 
@@ -38,10 +34,10 @@ def bars(
 ) -> str:
     """A bar for each name, stacked from the parts in `series`, with its sum.
 
-    `show` formats a value; a dotted line marks `limit`. There is no legend if the only part has the
-    name of the axis.
+    `show` formats a value; a dotted line marks `limit`. The legend leaves out parts without a
+    value; there is none if the only part has the name of the axis.
     """
-    rows = [[_finite(values[n]) for values in series.values()] for n in range(len(names))]
+    rows = [[finite(values[n]) for values in series.values()] for n in range(len(names))]
     most = max([*map(sum, rows), limit or 0]) or 1
     parts = []
     for n, (name, values) in enumerate(zip(names, rows, strict=True)):
@@ -60,165 +56,40 @@ def bars(
     if limit is not None:
         at = limit / most * _BARS_WIDTH
         parts.append(svg.rule(at, 0, at, height, "limit"))
-    below = [] if list(series) == [axis] else [svg.legend(list(series), "bar")]
+    drawn = [name if any(map(finite, values)) else "" for name, values in series.items()]
+    below = [] if list(series) == [axis] else [svg.legend(drawn, "bar")]
     return "".join((svg.drawing(height, parts), f'<p class="axis">{label(axis, 60)}</p>', *below))
 
 
-def _finite(value: float | None) -> float:
+def gauges(quantities: Sequence[tuple[object, float, str]]) -> str:
+    """A gauge for each name: which part of its limit is used, and that in words."""
+    parts = []
+    for n, (name, share, words) in enumerate(quantities):
+        top = n * _GAUGE_PX
+        css = "now" if share >= 1 else "soon" if share >= _NEAR else "well"
+        used = 100 * min(max(finite(share), 0), 1)
+        parts += [
+            svg.text(0, top + 14, name, "name"),
+            svg.rectangle((0, top + svg.LINE_PX, 100), _BAR_PX, "track", words),
+            svg.rectangle((0, top + svg.LINE_PX, used), _BAR_PX, f"bar {css}", words),
+            svg.text(0, top + 54, words, "value"),
+        ]
+    return svg.drawing(_GAUGE_PX * len(quantities), parts)
+
+
+def period_line(times: tuple[float, float], part: tuple[float, float], css: str, words: str) -> str:
+    """A small time line from the first of `times` to the last, with the `part` of something."""
+    first, every = times[0], (times[1] - times[0]) or 1
+    left, right = (100 * min(max((at - first) / every, 0), 1) for at in part)
+    width = max(right - left, _LEAST_PERIOD)
+    place = (min(left, 100 - width), 1, width)
+    drawn = (svg.rule(0, 6, 100, 6), svg.rectangle(place, 10, f"period {css}", words))
+    return svg.drawing(12, drawn)
+
+
+def finite(value: float | None) -> float:
+    """The value; 0 if it is none, or no number."""
     return value if value is not None and math.isfinite(value) else 0.0
-
-
-def lines(
-    series: Mapping[str, Sequence[Point]],
-    axis: str,
-    step_s: int,
-    limit: tuple[str, float] | None = None,
-) -> str:
-    """A line for each of the first MAX_SERIES series; a dotted one for a limit.
-
-    A step without a row breaks the line. Lines also differ in their dashes, for print.
-    """
-    shown = dict(list(series.items())[:MAX_SERIES])
-    points = [point for each in shown.values() for point in each]
-    if not points:
-        return _NO_POINTS
-    first, last = min(second for second, _ in points), max(second for second, _ in points)
-    top = _top([_finite(value) for _, value in points] + ([limit[1]] if limit else []))
-    plot = _Plot(first, last, top)
-    parts = [plot.rule(value) for value in _ticks(top)]
-    for place, (name, each) in enumerate(shown.items()):
-        parts += plot.line(name, _broken(each, step_s), place)
-    # Words come last, so that no line hides them.
-    if limit:
-        y = plot.y(limit[1])
-        words = f"{limit[0]}: {number(limit[1])}"
-        parts += [svg.rule(0, y, 100, y, "limit"), svg.text(100, y - 4, words, "tick", "end")]
-    parts += [plot.tick(value) for value in _ticks(top)]
-    parts += svg.times(first, last, _LINES_PX + 40)
-    unit = f'<p class="axis">{label(axis, 60)}, by time (UTC)</p>'
-    return svg.drawing(_LINES_PX + 46, parts) + unit + svg.legend(list(shown), "line")
-
-
-def columns(
-    series: Mapping[str, Sequence[Point]],
-    step_s: int,
-    show: Callable[[float | None], str],
-    events: Sequence[tuple[float, str]] = (),
-) -> str:
-    """A column for each step of time, stacked from the parts in `series`; events have marks.
-
-    `show` formats a value; events are seconds and words.
-    """
-    parts_at: dict[int, dict[str, float]] = {}
-    for name, points in series.items():
-        for second, value in points:
-            parts_at.setdefault(second, {})[name] = _finite(value)
-    if not parts_at:
-        return _NO_POINTS
-    first, last = min(parts_at), max(parts_at) + step_s
-    plot = _Plot(first, last, _top([sum(each.values()) for each in parts_at.values()]))
-    width, colours = plot.x(first + step_s) * 0.9, {name: n for n, name in enumerate(series)}
-    drawn = [plot.rule(value) for value in _ticks(plot.top)]
-    for second, values in sorted(parts_at.items()):
-        below = 0.0
-        for name, value in values.items():
-            top, bottom = plot.y(below + value), plot.y(below)
-            hint = f"{listed(name)}: {show(value)} at {datetime.fromtimestamp(second, UTC):%H:%M}"
-            css = f"fill-{colours[name] % svg.NUM_COLOURS}"
-            drawn.append(svg.rectangle((plot.x(second), top, width), bottom - top, css, hint))
-            below += value
-    shown = [(at, words) for at, words in events if first <= at <= last]
-    drawn += [svg.text(0, plot.y(each) - 4, show(each), "tick") for each in _ticks(plot.top)]
-    drawn += [svg.mark(1 + 0.98 * plot.x(int(at)), 10, 0, words) for at, words in shown]
-    drawn += svg.times(first, last, _LINES_PX + 40)
-    marks = svg.legend(["a config changed"], "mark") if shown else ""
-    return svg.drawing(_LINES_PX + 46, drawn) + svg.legend(list(series), "bar") + marks
-
-
-def _top(values: Sequence[float]) -> float:
-    """The least of 1, 2 and 5 times a power of ten that is not less than any value."""
-    most = max(values)
-    if most <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(most))
-    return next((n * power for n in (1, 2, 5) if n * power >= most), 10 * power)
-
-
-def _ticks(top: float) -> tuple[float, ...]:
-    return (0.0, top / 2, top)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """The area of lines: x in per cent of the width, y in px from the top."""
-
-    first: int
-    last: int
-    top: float
-
-    def x(self, second: float) -> float:
-        return 100 * (second - self.first) / ((self.last - self.first) or 1)
-
-    def y(self, value: float) -> float:
-        return 20 + _LINES_PX * (1 - value / self.top)
-
-    def rule(self, value: float) -> str:
-        return svg.rule(0, self.y(value), 100, self.y(value))
-
-    def tick(self, value: float) -> str:
-        return svg.text(0, self.y(value) - 4, number(value) or "0", "tick")
-
-    def line(self, name: str, points: Sequence[Point], place: int) -> list[str]:
-        """The pieces of a line, and a mark for each point if they are few or stand alone."""
-        pieces: list[list[tuple[int, float]]] = [[]]
-        for second, value in points:
-            if value is None or not math.isfinite(value):
-                pieces.append([])
-            else:
-                pieces[-1].append((second, value))
-        is_few = len(points) <= _MAX_MARKS
-        parts = [self._piece(piece, place) for piece in pieces if len(piece) > 1]
-        for piece in pieces:
-            if is_few or len(piece) == 1:
-                parts += [self._dot(name, second, value, place) for second, value in piece]
-        return parts
-
-    def _piece(self, piece: Sequence[tuple[int, float]], place: int) -> str:
-        path = " ".join(f"{self.x(second) * 10:.1f},{self.y(value):.1f}" for second, value in piece)
-        height = _LINES_PX + 46
-        return (
-            f'<svg width="100%" height="{height}" viewBox="0 0 1000 {height}" '
-            f'preserveAspectRatio="none"><polyline points="{path}" '
-            f'class="line-{place % svg.NUM_COLOURS}" {svg.dash(place)}/></svg>'
-        )
-
-    def _dot(self, name: str, second: int, value: float, place: int) -> str:
-        hint = f"{listed(name)}: {number(value)} at {datetime.fromtimestamp(second, UTC):%H:%M:%S}"
-        return (
-            f'<circle cx="{self.x(second):.2f}%" cy="{self.y(value):.1f}" r="3" '
-            f'class="fill-{place % svg.NUM_COLOURS}">{svg.title(hint)}</circle>'
-        )
-
-
-def _broken(points: Sequence[Point], step_s: int) -> list[Point]:
-    """The points, with one without a value at each missing step, so that no line crosses it."""
-    ordered = sorted(points, key=lambda point: point[0])
-    drawn: list[Point] = []
-    for point in ordered:
-        if drawn and point[0] - drawn[-1][0] > step_s:
-            drawn.append((drawn[-1][0] + step_s, None))
-        drawn.append(point)
-    return drawn
-
-
-def by_name(rows: Sequence[Mapping[str, Any]], name: str, value: str) -> dict[str, list[Point]]:
-    """Points of rows by the column with the name of their series; times are in `second`."""
-    series: dict[str, list[Point]] = {}
-    for row in rows:
-        series.setdefault(str(NOT_KNOWN if row[name] is None else row[name]), []).append(
-            (row["second"], row[value])
-        )
-    return series
 
 
 Cells = Mapping[tuple[str | None, str | None], float]

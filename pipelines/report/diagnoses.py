@@ -58,7 +58,7 @@ def _charts(rows: Sequence[Row]) -> tuple[Figure, ...]:
     series = {
         name: [budget.get(part) for budget in budgets]
         for part, name in diagnoses.PARTS.items()
-        if part != diagnoses.OUTSIDE and any(budget.get(part) for budget in budgets)
+        if part != diagnoses.OUTSIDE
     }
     names = [f"{row['client_id'] or row['principal']}, {row['api']}" for row in slow]
     waits = counted(len(slow), "slow client waits", "slow clients wait")

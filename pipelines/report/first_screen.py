@@ -8,8 +8,17 @@ from quotaflow.pipelines.areas.costs import costs_of
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.areas.traffic import BOTH, CHANGES_SEEN, EARLIER, RACK_COSTS, SNAPSHOTS
+from quotaflow.pipelines.areas.traffic import (
+    BOTH,
+    BY_STEP,
+    CHANGES_SEEN,
+    EARLIER,
+    RACK_COSTS,
+    SNAPSHOTS,
+)
 from quotaflow.pipelines.report import rack_traffic
+from quotaflow.pipelines.report.incidents import MAX_CARDS, Card, repeated
+from quotaflow.pipelines.report.plots import sparkline
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
@@ -22,16 +31,29 @@ MAX_SHOWN = 5
 """The first screen shows this many alarms; the others are folded."""
 
 _SAME = 0.005
-_DAY_S = 86_400
+_DAY_S, _MINUTE_S = 86_400, 60
+_STEPS = 48
+"""The line of a tile has this many steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A number, what it is compared with, and how it went over time."""
+
+    name: str
+    value: str
+    note: str
+    figure: str
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One question of the first screen: its answer in sentences, and one action."""
+    """One question of the first screen: its answer in numbers and sentences, and one action."""
 
     title: str
     sentences: tuple[str, ...]
     action: str = ""
+    tiles: tuple[Tile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +67,7 @@ class ToDo:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """A number that is compared with the period before.
+    """A number that is compared with the period before, as a tile or in a sentence.
 
     `value` is SQL of it in a row of `table`. `witness` is a table whose rows show that events of a
     time were read: without them no row in `table` is not the same as zero.
@@ -55,8 +77,9 @@ class _Measure:
     table: str
     value: str
     witness: str
-    show: Callable[[float], str]
+    show: Callable[[float | None], str]
     command: str
+    is_tile: bool = False
 
 
 _MEASURES = (
@@ -67,6 +90,7 @@ _MEASURES = (
         "traffic",
         texts.size,
         "show top_talkers",
+        is_tile=True,
     ),
     _Measure(
         "Clients consumed",
@@ -75,6 +99,7 @@ _MEASURES = (
         "traffic",
         texts.size,
         "show top_talkers",
+        is_tile=True,
     ),
     _Measure(
         "Brokers throttled clients for",
@@ -83,6 +108,7 @@ _MEASURES = (
         "traffic",
         texts.duration,
         "show throttled_clients",
+        is_tile=True,
     ),
     _Measure(
         "New producer ids:",
@@ -91,6 +117,7 @@ _MEASURES = (
         "traffic",
         texts.number,
         "show producer_id_offenders",
+        is_tile=True,
     ),
     _Measure(
         "Configs and quotas written:",
@@ -114,6 +141,20 @@ _MEASURED_BY = {
     "telemetry_pushes": "alerts on what clients measure",
 }
 """What the measures of a witness say."""
+
+
+def first_screen(
+    sections: Sequence[ReportSection], blocks: Sequence[Block], cards: Sequence[Card]
+) -> Mapping[str, object]:
+    """What the first screen shows, by the names of its template."""
+    in_cards = repeated(cards)
+    return {
+        "cards": cards,
+        "to_dos": [each for each in to_dos(sections) if each.alarm.code not in in_cards],
+        "blocks": blocks,
+        "max_shown": MAX_SHOWN,
+        "max_cards": MAX_CARDS,
+    }
 
 
 def to_dos(sections: Sequence[ReportSection]) -> tuple[ToDo, ...]:
@@ -162,7 +203,22 @@ def _changes(scope: Scope) -> Block:
     every = (*_sentences(scope, compared), snapshots, *_gaps(seen))
     if not action and compared:
         action = _most_risen(compared)
-    return Block(title, tuple(filter(None, every)), action)
+    tiles = (_tile(scope, *each) for each in compared if each[0].is_tile)
+    return Block(title, tuple(filter(None, every)), action, tuple(tiles))
+
+
+def _tile(scope: Scope, measure: _Measure, row: Row, is_seen: bool) -> Tile:
+    step_s = max(_MINUTE_S, int(_length(scope).total_seconds()) // _STEPS)
+    parts = {"table": measure.table, "value": measure.value, "step": str(step_s)}
+    points = [(each["second"], each["value"]) for each in scope.rows(BY_STEP, **parts)]
+    first, last = scope.since.timestamp(), scope.until.timestamp()
+    times = (first // step_s * step_s, (last // step_s + 1) * step_s)
+    return Tile(
+        measure.words.rstrip(":"),
+        measure.show(row["now"]),
+        _against(measure, row, _before(scope)) if is_seen else "",
+        sparkline(points, step_s, measure.show, times),
+    )
 
 
 def _snapshots(scope: Scope) -> tuple[str, str]:
@@ -221,10 +277,10 @@ def _compared(
 
 
 def _sentences(scope: Scope, compared: Sequence[tuple[_Measure, Row, bool]]) -> Iterator[str]:
-    """Each measure against the period before; once for all if nothing is known of that."""
+    """Other measures against the period before; once for all if nothing is known of that."""
     before = _before(scope)
     is_any_seen = any(is_seen for _, _, is_seen in compared)
-    for measure, row, is_seen in compared:
+    for measure, row, is_seen in (each for each in compared if not each[0].is_tile):
         start = f"{measure.words} {measure.show(row['now'])}"
         if is_seen:
             yield f"{start}, {_against(measure, row, before)}."

@@ -6,7 +6,7 @@ from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.replication import OUT_OF_SYNC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.traffic import CLIENTS, CLUSTER, FLOWS
-from quotaflow.pipelines.report.charts import by_name, lines
+from quotaflow.pipelines.report.plots import by_name, lines
 from quotaflow.pipelines.report.section import Figure, ReportSection, section_of
 from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.levels import IN_WORDS

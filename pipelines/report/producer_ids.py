@@ -6,7 +6,7 @@ from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.producer_ids import HEAP, OFFENDERS, PROBLEMS, RATES
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.report.charts import MAX_SERIES, by_name, lines
+from quotaflow.pipelines.report.plots import MAX_SERIES, by_name, lines
 from quotaflow.pipelines.report.section import (
     Figure,
     Grid,

@@ -32,7 +32,7 @@ TITLE = "Client quotas"
 _TABLE = "quota_usage"
 
 
-def _measured(row: Row, name: str) -> str:
+def measured(row: Row, name: str) -> str:
     """A quota's value in its unit."""
     kind, value = row["quota_type"], row[name]
     if value is None:
@@ -41,11 +41,11 @@ def _measured(row: Row, name: str) -> str:
 
 
 def _value(head: str, name: str) -> GridColumn:
-    return GridColumn(head, lambda row: _measured(row, name), NUMBER)
+    return GridColumn(head, lambda row: measured(row, name), NUMBER)
 
 
 def _most_used(row: Row) -> str:
-    return ("at least " if row["is_lower_bound"] else "") + _measured(row, "peak_usage")
+    return ("at least " if row["is_lower_bound"] else "") + measured(row, "peak_usage")
 
 
 _NEAREST = (

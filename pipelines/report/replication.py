@@ -17,7 +17,8 @@ from quotaflow.pipelines.areas.replication import (
 )
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report import snapshots
-from quotaflow.pipelines.report.charts import MAX_SERIES, TimelineEvent, by_name, lines, timeline
+from quotaflow.pipelines.report.charts import TimelineEvent, timeline
+from quotaflow.pipelines.report.plots import MAX_SERIES, by_name, lines
 from quotaflow.pipelines.report.section import (
     NUMBER,
     Figure,

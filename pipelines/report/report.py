@@ -24,6 +24,7 @@ from quotaflow.pipelines.report import (
     telemetry,
 )
 from quotaflow.pipelines.report.first_screen import blocks
+from quotaflow.pipelines.report.incidents import cards
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.schemas.levels import IN_WORDS
@@ -51,7 +52,7 @@ SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
 def report(scope: Scope) -> str:
     """The whole page as HTML. Raises MissingToolError without jinja2."""
     made = sections(scope)
-    return page(made, scope, blocks(scope, made))
+    return page(made, scope, blocks(scope, made), cards(scope))
 
 
 def sections(scope: Scope) -> Sequence[ReportSection]:

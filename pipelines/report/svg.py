@@ -23,6 +23,7 @@ SHAPES = (
 DASHES = ("", "8 4", "2 3", "8 3 2 3", "14 4", "14 4 2 4")
 """Lines that differ in print too."""
 _SHORT_S = 600
+_HINT_CHARS = 400
 LINE_PX = 20
 """Height of a line of text."""
 
@@ -63,9 +64,28 @@ def _shape(place: int) -> str:
     return f'<path d="{SHAPES[place % len(SHAPES)]}" class="mark-{place % NUM_COLOURS}"/>'
 
 
+def stretched(height_px: float, shapes: Sequence[str]) -> str:
+    """Shapes whose x goes from 0 to 1000 over the width of the drawing."""
+    return (
+        f'<svg width="100%" height="{height_px:g}" viewBox="0 0 1000 {height_px:g}" '
+        f'preserveAspectRatio="none">{"".join(shapes)}</svg>'
+    )
+
+
+def shape(kind: str, points: str, css: str, more: str = "") -> str:
+    """A `polyline` or `polygon`."""
+    places = f'points="{points}"'
+    return f'<{kind} {places} class="{css}" {more}/>'
+
+
+def dot(x: float, y_px: float, place: int) -> str:
+    """The mark of a point of a line."""
+    return f'<circle cx="{x:.2f}%" cy="{y_px:.1f}" r="3" class="fill-{place % NUM_COLOURS}"/>'
+
+
 def title(words: str) -> str:
     """What is shown at the pointer."""
-    return f"<title>{label(words, 120)}</title>"
+    return f"<title>{label(words, _HINT_CHARS)}</title>"
 
 
 def dash(place: int) -> str:
@@ -74,10 +94,12 @@ def dash(place: int) -> str:
 
 
 def legend(names: Sequence[str], kind: str) -> str:
-    """Names of series below a drawing, each with its sample: `bar`, `line` or `mark`."""
-    return "".join(
-        ('<p class="legend">', *(_entry(name, n, kind) for n, name in enumerate(names)), "</p>")
-    )
+    """Names of series below a drawing, each with its sample: `bar`, `line` or `mark`.
+
+    A series without a name is left out, and keeps its colour.
+    """
+    entries = "".join(_entry(name, n, kind) for n, name in enumerate(names) if name)
+    return f'<p class="legend">{entries}</p>' if entries else ""
 
 
 def _entry(name: str, place: int, kind: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.areas.finding import NOW, SOMETIME, SOON
 from quotaflow.pipelines.errors import MissingToolError
+from quotaflow.pipelines.terminal import texts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.report.section import GridColumn
 
 _WORD_END = re.compile(r"([._])(?=[^\W\d])")
-_COMMAND = re.compile("`([^`]+)`")
-RANKS = {NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
-"""Words for the ranks of alarms."""
+_COMMAND = re.compile(r"`([^`]+)`|(?<=: )(kafka-configs\.sh .+)$")
+_OPTION = re.compile(r"(?<= )--[a-z-]+")
+RANKS = {0: "Ended", NOW: "Now", SOON: "Soon", SOMETIME: "Sometime"}
+"""Words for the ranks of alarms, and for an incident that ended."""
 
 
 def _no_address(_column: "GridColumn", _cell: str) -> str:
@@ -48,15 +50,22 @@ def environment(
     made.globals.update(
         ranks=RANKS,
         address=address,
+        share=texts.share,
         # Names of configs and metrics may break after each word.
         breakable=lambda text: Markup(  # noqa: S704  escaped first
             _WORD_END.sub(r"\1<wbr>", str(escape(text)))
         ),
         marked=lambda text: Markup(  # noqa: S704  escaped first
-            _COMMAND.sub(r"<code>\1</code>", str(escape(text)))
+            _COMMAND.sub(_code, str(escape(text)))
         ),
     )
     return made
+
+
+def _code(command: re.Match[str]) -> str:
+    """A command in markup; its options do not break at their hyphens."""
+    words = _OPTION.sub(r'<span class="option">\g<0></span>', command[1] or command[2])
+    return f"<code>{words}</code>"
 
 
 def read(name: str, package: str | None = None) -> str:

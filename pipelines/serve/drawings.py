@@ -8,16 +8,11 @@ from quotaflow.pipelines.areas import diagnoses, pages
 from quotaflow.pipelines.areas.costs import costs_of_name
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import Row, any_of
+from quotaflow.pipelines.areas.quotas import bucket
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.report.charts import (
-    MAX_BARS,
-    MAX_SERIES,
-    Point,
-    bars,
-    by_name,
-    columns,
-    lines,
-)
+from quotaflow.pipelines.report.charts import MAX_BARS, bars, gauges
+from quotaflow.pipelines.report.plots import MAX_SERIES, Point, areas, by_name, lines
+from quotaflow.pipelines.report.quotas import measured
 from quotaflow.pipelines.report.replication import ALTERED, CHECKED, MOVED
 from quotaflow.pipelines.report.section import (
     NUMBER,
@@ -40,11 +35,10 @@ _MAX_DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class LineChart:
-    """A chart of lines over time; `sql` gives name, second and value. `table` has its times."""
+    """A chart of lines over time; `sql` gives name, second and value."""
 
     caption: str
     axis: str
-    table: str
     sql: str
     min_step_s: int = _MIN_STEP_S
 
@@ -54,8 +48,7 @@ class LineChart:
         Steps that the time cuts are left out, as in a report. None without rows. Raises as
         Scope.rows.
         """
-        step_s = scope.step_s(self.table, self.min_step_s)
-        every = scope.rows(self.sql, step=str(step_s), **parts)
+        step_s, every = scope.steps_of(self.sql, self.min_step_s, **parts)
         if not every:
             return None
         rows = scope.whole(every, step_s)
@@ -82,21 +75,19 @@ class BudgetChart:
 
     def draw(self, scope: Scope, parts: Mapping[str, str]) -> Figure | None:
         """The chart; None without rows. Raises as Scope.rows."""
-        step_s = scope.step_s("request_times", _MIN_STEP_S)
-        rows = scope.rows(pages.BUDGET, step=str(step_s), **parts)
+        step_s, rows = scope.steps_of(pages.BUDGET, _MIN_STEP_S, **parts)
         if not rows:
             return None
-        series: dict[str, list[Point]] = {}
+        series: dict[str, list[Point]] = {name: [] for name in diagnoses.PARTS.values()}
         for row in rows:
             for part, ms in diagnoses.parts(row):
-                series.setdefault(diagnoses.PARTS[part], []).append((row["second"], ms))
-        series = {name: each for name, each in series.items() if any(ms for _, ms in each)}
+                series[diagnoses.PARTS[part]].append((row["second"], ms))
         events = [
             (row["event_time"].timestamp(), diagnoses.altered(row))
             for row in scope.rows(pages.CHANGES, **parts)
         ]
         caption = f"{self.caption}, in steps of {texts.duration(step_s * 1e3)}"
-        return Figure(columns(series, step_s, texts.duration, events), caption)
+        return Figure(areas(series, step_s, texts.duration, events), caption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +105,30 @@ class BarChart:
             return None
         values = {self.axis: [row["value"] for row in rows]}
         return Figure(bars([row["name"] for row in rows], values, self.axis), self.caption)
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeChart:
+    """How full quotas were in the last hour of a name."""
+
+    caption: str
+
+    def draw(self, scope: Scope, parts: Mapping[str, str]) -> Figure | None:
+        """The chart; None without rows. Raises as Scope.rows."""
+        rows = scope.rows(pages.GAUGES, **parts, limit=str(MAX_BARS))
+        if not rows:
+            return None
+        quantities = [
+            (f"{row['quota_type']} of {bucket(row)}", row["share"], _used(row)) for row in rows
+        ]
+        return Figure(gauges(quantities), self.caption)
+
+
+def _used(row: Row) -> str:
+    left = {**row, "left": abs(row["quota"] - row["usage"])}
+    of_quota = f"{measured(row, 'usage')} of {measured(row, 'quota')} ({texts.share(row['share'])})"
+    state = "over" if row["share"] > 1 else "left"
+    return f"{of_quota} at broker {row['broker_id']}: {measured(left, 'left')} {state}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,47 +166,40 @@ class CostList:
 _TRAFFIC = LineChart(
     "What was produced and consumed, in MB/s",
     "MB/s",
-    "traffic",
     pages.TRAFFIC,
 )
 _BUDGET = BudgetChart("For what its requests waited, as a mean of a request")
 _FULLNESS = LineChart(
     "How full the quotas were, in % of the limit: the highest of all brokers",
     "% of the limit",
-    "quota_usage",
     pages.FULLNESS,
     min_step_s=10,
 )
 _THROTTLED = LineChart(
     "Seconds for which answers were delayed by a quota",
     "seconds",
-    "quota_usage",
     pages.THROTTLED,
     min_step_s=10,
 )
 _LATENCY = LineChart(
     "The slowest request of each API as the client measured it, in ms",
     "ms",
-    "requests",
     pages.LATENCY,
 )
 _DEGRADATION = LineChart(
     "The 99th percentile of the broker's own time, in ms",
     "ms",
-    "broker_degradation",
     pages.DEGRADATION,
 )
 _REPLICATION = LineChart(
     "What the broker replicated, in MB/s",
     "MB/s",
-    "replication_rates",
     pages.REPLICATION,
     min_step_s=10,
 )
 _COMMITS = LineChart(
     "Commits of offsets",
     "commits",
-    "group_commits",
     pages.COMMITS,
 )
 _LAG = BarChart(
@@ -202,7 +210,6 @@ _LAG = BarChart(
 _LEFT = LineChart(
     "What a move still has to copy, in MB",
     "MB",
-    "replica_lag",
     pages.LEFT,
     min_step_s=10,
 )
@@ -281,11 +288,35 @@ _STEPS = Listing(
     pages.STEPS,
 )
 
+_GAUGES = GaugeChart("How full its quotas were in its last hour, at the broker with least headroom")
+_NEIGHBOURS = Listing(
+    "Neighbours: who else used its brokers in that time, by their part of the brokers' own time",
+    (
+        text("principal", "principal"),
+        text("client", "client_id"),
+        number("part of the time", "share", texts.share),
+        number("requests", "requests"),
+        _BYTES,
+        number("a request waits", "waited_ms", texts.duration),
+    ),
+    pages.NEIGHBOURS,
+)
 _COSTS = CostList("What it costs at the prices of conf")
-Drawing = LineChart | BudgetChart | BarChart | Listing | CostList
+Drawing = LineChart | BudgetChart | BarChart | GaugeChart | Listing | CostList
+_OF_CLIENT: tuple[Drawing, ...] = (
+    _BUDGET,
+    _GAUGES,
+    _TRAFFIC,
+    _FULLNESS,
+    _THROTTLED,
+    _LATENCY,
+    _NEIGHBOURS,
+    _TOPICS_BY_BYTES,
+    _COSTS,
+)
 DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
-    PRINCIPAL: (_BUDGET, _TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
-    CLIENT: (_BUDGET, _TRAFFIC, _FULLNESS, _THROTTLED, _LATENCY, _TOPICS_BY_BYTES, _COSTS),
+    PRINCIPAL: _OF_CLIENT,
+    CLIENT: _OF_CLIENT,
     GROUP: (_LAG, _COMMITS, _LAGS, _MEMBERS),
     TOPIC: (_TRAFFIC, _CLIENTS_BY_BYTES, _COSTS, _LAGS, _MOVES),
     BROKER: (

@@ -18,8 +18,9 @@ from quotaflow.pipelines.areas.subject import UnknownNameError
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import templates
-from quotaflow.pipelines.report.first_screen import MAX_SHOWN, blocks, to_dos
+from quotaflow.pipelines.report.first_screen import blocks, first_screen
 from quotaflow.pipelines.report.head import head
+from quotaflow.pipelines.report.incidents import cards
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve.server import LOGIN, Response
@@ -165,9 +166,7 @@ class QuotaflowSite:
             "report.html.j2",
             head=head(scope),
             sections=every,
-            to_dos=to_dos(every),
-            blocks=blocks(scope, every),
-            max_shown=MAX_SHOWN,
+            shown=first_screen(every, blocks(scope, every), cards(scope)),
         )
 
     def _find(self, scope: Scope, text: str) -> Response:

@@ -1,18 +1,21 @@
 """The page of one name: what `quotaflow why` says of it, with its charts and lists."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
-from quotaflow.pipelines.areas import pages
+from quotaflow.pipelines.areas import diagnoses, pages
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import UnknownNameError
+from quotaflow.pipelines.areas.verdict import WhyVerdict
 from quotaflow.pipelines.areas.why import AreaAnswer, WhyAnswer, why
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
+from quotaflow.pipelines.report.charts import bars
 from quotaflow.pipelines.report.section import Figure, Grid, ReportSection
 from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
 from quotaflow.pipelines.terminal import texts
@@ -33,8 +36,10 @@ class SubjectPage:
     areas: tuple[AreaAnswer, ...]
     nothing: str
     drawn: ReportSection
-    verdict: tuple[str, ...] = ()
-    """The first page of `quotaflow why`."""
+    verdict: WhyVerdict | None = None
+    """What the first page of `quotaflow why` says."""
+    budget: str = ""
+    """On what a mean request waits, drawn."""
 
 
 def page(scope: Scope, kind: str, name: str) -> SubjectPage:
@@ -68,8 +73,29 @@ def _answered(answered: WhyAnswer, drawn: ReportSection) -> SubjectPage:
         ),
         answered.nothing,
         drawn,
-        tuple(texts.listed(line, texts.SENTENCE_CHARS) for line in answered.verdict.lines()),
+        _readable(answered.verdict),
+        _budget(answered.verdict.parts),
     )
+
+
+def _readable(verdict: WhyVerdict) -> WhyVerdict:
+    """The verdict with texts that print; its others are the first sentence of each."""
+    shown = partial(texts.listed, chars=_TEXT_CHARS)
+    return replace(
+        verdict,
+        sentence=shown(verdict.sentence),
+        change=shown(verdict.change),
+        causes=tuple(
+            replace(each, text=shown(each.text), step=each.step and shown(each.step))
+            for each in verdict.causes
+        ),
+        others=tuple(map(_cut, verdict.others)),
+    )
+
+
+def _budget(parts: Sequence[tuple[str, float]]) -> str:
+    series = {name: [dict(parts).get(part)] for part, name in diagnoses.PARTS.items()}
+    return bars(["a request"], series, "mean wait", texts.duration) if parts else ""
 
 
 def _cut(finding: Finding) -> Finding:

@@ -15,7 +15,7 @@ import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.about import Period
-from quotaflow.pipelines.areas.finding import Finding
+from quotaflow.pipelines.areas.finding import NOW, Finding
 from quotaflow.pipelines.areas.pipeline import DATA_OLD, MAX_AGE_S
 from quotaflow.pipelines.areas.problems import PROBLEMS
 from quotaflow.pipelines.areas.scope import Scope
@@ -32,6 +32,7 @@ from quotaflow.pipelines.monitoring.notifications import (
     read_notifications,
 )
 from quotaflow.pipelines.report import plan
+from quotaflow.pipelines.report.incidents import cards, repeated
 from quotaflow.pipelines.report.report import SECTIONS
 from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -444,7 +445,9 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     shown = reader.rows("SELECT * FROM incidents")
     by_name = why(reader, BAD, HOUR, "c1", conf)
     diagnosed = next(area for area in by_name.areas if area.name == "diagnoses")
-    page = " ".join(subjects.page(one, "client", BAD).verdict)
+    verdict = subjects.page(one, "client", BAD).verdict
+    assert verdict
+    page = " ".join(verdict.lines())
     waits = f"1 client waits for a quota (producer_byte_rate of the default): {BAD}"
     assert {row["symptom"]: row["names"] for row in shown} == {key: [BAD] for key in OF_BAD}
     assert {each.evidence["symptom"] for each in diagnosed.findings} == set(OF_BAD)
@@ -452,6 +455,14 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     alarms = {alarm.code: alarm.text for alarm in alarms_of(one)}
     assert alarms.keys() == set(OF_BAD.values())
     assert alarms["client_suffers"] == f"{waits}."
+    carded = {card.symptom: card for card in cards(one)}
+    assert {(card.rank, card.names) for card in carded.values()} == {(NOW, (BAD,))}
+    assert carded.keys() == set(OF_BAD)
+    assert carded["slow"].text == f"{waits}."
+    assert carded["slow"].action.startswith("Send less at once, or raise the quota")
+    assert ">since 2026-11-21 12:0" in carded["slow"].line
+    assert carded["lag"].line == "", "no start of a lag is known"
+    assert repeated(list(carded.values())) >= set(OF_BAD.values())
     assert f"{BAD} is slow" in page
     assert f"{BAD} lags behind" in page
     assert f"move of {BAD}-" in page

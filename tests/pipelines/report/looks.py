@@ -8,8 +8,8 @@ from .browser import Browser
 TOO_WIDE = """[...document.querySelectorAll("body *:not(thead, thead *, .scroll *, .chart *)")]
     .filter((part) => part.getBoundingClientRect().right > innerWidth + 1)
     .map((part) => part.outerHTML.slice(0, 80))"""
-UNDRAWN = """[...document.querySelectorAll(".chart")]
-    .filter((place) => !place.querySelector("rect.bar, .bad, .plain, polyline, circle, path"))
+UNDRAWN = """[...document.querySelectorAll(".chart:not(:empty)")]
+    .filter((place) => !place.querySelector("rect:not(.step), polyline, polygon, circle, path"))
     .filter((place) => !place.textContent.includes("No whole step"))
     .map((place) => place.getAttribute("aria-label"))"""
 UNREADABLE = """[...document.querySelectorAll(".chart text")]

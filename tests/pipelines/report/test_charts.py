@@ -9,13 +9,13 @@ from quotaflow.pipelines.report import svg
 from quotaflow.pipelines.report.charts import (
     TimelineEvent,
     bars,
-    by_name,
-    columns,
+    gauges,
     heat_map,
-    lines,
+    period_line,
     timeline,
     worst,
 )
+from quotaflow.pipelines.report.plots import areas, by_name, lines, sparkline
 
 from ...delta_tables import NOON
 
@@ -33,19 +33,67 @@ def tints(figure: str) -> dict[str, str]:
     return {hint: tint for tint, hint in cells}
 
 
-def test_columns_stack_their_parts_and_mark_events() -> None:
+def hints(figure: str) -> list[str]:
+    """What steps of time show at the pointer."""
+    return re.findall(r'class="step"><title>([^<]*)<', figure)
+
+
+def widths(figure: str, css: str) -> list[str]:
+    """Widths in per cent of rectangles of a class."""
+    return re.findall(rf'width="([^"]*)%" height="[^"]*" class="{css}"', figure)
+
+
+def test_areas_stack_their_parts_and_mark_events() -> None:
     series = {"quota": [(0, 30.0), (60, None)], "broker": [(0, 10.0), (60, 20.0)]}
-    figure = columns(series, 60, str, [(30.0, "a quota was altered"), (999.0, "later")])
-    tops = re.findall(r'y="([^"]*)" width="45.00%" height="([^"]*)" class="([^"]*)"', figure)
-    assert [each for each in tops if each[1] != "0"] == [
-        ("100", "120", "fill-0"),
-        ("60", "40", "fill-1"),
-        ("140", "80", "fill-1"),
+    events = [(30.0, "one was altered"), (31.0, "two was altered"), (999.0, "later")]
+    figure = areas(series, 60, str, events)
+    shapes = re.findall(r'<polygon points="([^"]*)" class="area ([^"]*)"', figure)
+    assert shapes == [
+        ("0.0,100.0 500.0,100.0 500.0,220.0 1000.0,220.0 1000.0,220.0 500.0,220.0 500.0,220.0 "
+         "0.0,220.0", "fill-0"),
+        ("0.0,60.0 500.0,60.0 500.0,140.0 1000.0,140.0 1000.0,220.0 500.0,220.0 500.0,100.0 "
+         "0.0,100.0", "fill-1"),
+    ]  # fmt: skip
+    assert hints(figure) == [
+        "01-01 00:00: quota 30.0, broker 10.0",
+        "01-01 00:01: broker 20.0",
     ]
-    assert figure.count("a quota was altered") == 1
+    assert figure.count("one was altered; two was altered") == 1, "marks do not hide each other"
     assert "later" not in figure
-    assert "a config changed" not in columns(series, 60, str)
-    assert "<rect" not in columns({}, 60, str)
+    assert "a config changed" not in areas(series, 60, str)
+    assert "<polygon" not in areas({}, 60, str)
+
+
+def test_a_missing_step_is_a_gap_of_areas_and_a_part_without_values_keeps_its_colour() -> None:
+    figure = areas({"none": [], "some": [(0, 1.0), (120, 1.0)]}, 60, str)
+    assert re.findall(r'class="area ([^"]*)"', figure) == ["fill-1", "fill-1"]
+    assert "</svg> none</span>" not in figure
+    assert "</svg> some</span>" in figure
+    drawn = bars(["a"], {"none": [None], "some": [1.0]}, "n")
+    assert "</svg> none</span>" not in drawn
+    assert widths(drawn, "bar fill-1") == ["78.00"]
+
+
+def test_a_sparkline_is_drawn_over_the_whole_time() -> None:
+    figure = sparkline([(60, 5.0)], 60, str, (0, 240))
+    assert 'points="250.0,0.0 500.0,0.0 500.0,40.0 250.0,40.0"' in figure
+    assert hints(figure) == ["01-01 00:01: 5.0"]
+    assert sparkline([], 60, str, (0, 240)) == ""
+
+
+def test_a_gauge_is_full_at_its_limit_and_says_what_is_left() -> None:
+    figure = gauges([("a", 0.5, "half"), ("b", 0.8, "nearly"), ("c", 1.2, "over"), ("d", NAN, "?")])
+    assert widths(figure, "bar well") == ["50.00", "0.00"]
+    assert widths(figure, "bar soon") == ["80.00"]
+    assert widths(figure, "bar now") == ["100.00"]
+    assert words(figure) == ["a", "half", "b", "nearly", "c", "over", "d", "?"]
+
+
+def test_a_period_is_within_its_time_line_and_never_too_short_to_see() -> None:
+    assert widths(period_line((0, 100), (20, 60), "", "an hour"), "period ") == ["40.00"]
+    assert widths(period_line((0, 100), (-50, 10), "", "since before"), "period ") == ["10.00"]
+    end = period_line((0, 100), (100, 100), "rank1", "now")
+    assert re.findall(r'x="([^"]*)" y="1" width="([^"]*)"', end) == [("98.50%", "1.50%")]
 
 
 def test_bytes_between_racks_are_brighter_the_more_there_are() -> None:
@@ -88,6 +136,7 @@ def test_a_missing_step_breaks_a_line() -> None:
     assert figure.count("<polyline") == 1
     assert figure.count("<circle") == 4
     assert len(re.findall('points="([^"]*)"', figure)[0].split()) == 3
+    assert hints(figure)[0] == "01-01 00:00:00: a 1"
     assert words(figure)[-3:] == ["00:00:00", "00:00:25", "00:00:50"]
 
 
@@ -142,6 +191,9 @@ def test_names_are_escaped_everywhere() -> None:
         lines({name: [(0, 1.0)]}, name, 1, (name, 1.0)),
         heat_map({(name, name): 1.0}, name, name),
         timeline([time]),
+        areas({name: [(0, 1.0)]}, 1, str, [(0, name)]),
+        gauges([(name, 1.0, name)]),
+        period_line((0, 1), (0, 1), "", name),
         svg.legend([name], "mark"),
     )
     for figure in figures:

@@ -1,5 +1,6 @@
 """The first screen: to-dos with one action each, numbers against the period before, costs."""
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -32,11 +33,16 @@ def compared(warehouse: Warehouse, first_s: float) -> Block:
 def test_numbers_are_compared_with_the_day_before(warehouse: Warehouse) -> None:
     changed = compared(warehouse, -2 * _DAY_S)
     assert changed.title == "What changed since yesterday"
+    assert [(tile.name, tile.value, tile.note) for tile in changed.tiles] == [
+        ("Clients produced", "1.5 kB", "50% more than the day before (1.0 kB)"),
+        ("Clients consumed", "0 bytes", "as the day before"),
+        ("Brokers throttled clients for", "0 ms", "as the day before"),
+        ("New producer ids", "0", "as the day before"),
+    ]
+    produced, *others = [re.findall("<title>(.*?)</title>", tile.figure) for tile in changed.tiles]
+    assert produced == ["11-21 12:00: 1.5 kB"], "the day before has no part in the line"
+    assert others == [[], [], []]
     assert changed.sentences == (
-        "Clients produced 1.5 kB, 50% more than the day before (1.0 kB).",
-        "Clients consumed 0 bytes, as the day before.",
-        "Brokers throttled clients for 0 ms, as the day before.",
-        "New producer ids: 0, as the day before.",
         "Configs and quotas written: 1, and none the day before.",
         ALERTS,
     )
@@ -46,11 +52,8 @@ def test_numbers_are_compared_with_the_day_before(warehouse: Warehouse) -> None:
 
 def test_without_a_whole_period_before_one_sentence_says_so(warehouse: Warehouse) -> None:
     changed = compared(warehouse, -_DAY_S / 2)
+    assert [tile.note for tile in changed.tiles] == [""] * 4
     assert changed.sentences == (
-        "Clients produced 1.5 kB.",
-        "Clients consumed 0 bytes.",
-        "Brokers throttled clients for 0 ms.",
-        "New producer ids: 0.",
         "Configs and quotas written: 1.",
         "No number can be compared: the day before is not known.",
         ALERTS,

@@ -44,7 +44,7 @@ def test_a_page_of_a_hostile_name_is_whole_and_goes_by_keyboard(
             assert tab.problems == []
             assert all(each.startswith((url, "data:")) for each in tab.requests)
             assert tab.value("document.documentElement.scrollWidth") <= width_px
-            assert tab.value("document.querySelectorAll('.chart').length") == 2
+            assert tab.value("document.querySelectorAll('.chart').length") == 4
             assert tab.value(looks.PALE) == []
         expected, reached = looks.stops(tab)
         assert reached == expected

@@ -63,9 +63,11 @@ def test_each_kind_of_page_draws_its_rows(pages: QuotaflowSite) -> None:
         return Page(pages.answer(f"/{kind}?name={quote(name)}").body.decode())
 
     client = texts("client", HOSTILE)
-    assert client.tags.count("figure") == 2, "two minutes of traffic, and what it waited for"
+    assert client.tags.count("figure") == 3, "what it waited for, quotas, two minutes of traffic"
     assert "For what its requests waited, as a mean of a request" in client.text
-    assert "broker: 9 ms at 12:01" in client.text
+    assert "11-21 12:01: broker 9 ms" in client.text
+    assert "(50 %) at broker 1: " in client.text
+    assert " left" in client.text
     assert "user default: producer_byte_rate was altered by User:admin at 12:00:30" in client.text
     assert "producer_byte_rate 50 % of the limit at 2026-11-21 12:00:00 UTC" in client.text
     assert "in MB/s: no step of 60 s is whole yet" in texts("client", NAMES[2]).text
