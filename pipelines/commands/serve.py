@@ -61,7 +61,7 @@ def serve(
     """
     lookback = timedelta(seconds=times.seconds(since))
     settings = conf.of_tables()
-    access = _access(settings, address)
+    access = access_of(settings, address)
     tables = ServedTables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
     with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:
@@ -72,7 +72,7 @@ def serve(
     raise typer.Exit(interrupts.EXIT_CODE)
 
 
-def _access(settings: "Conf", address: str) -> "Access":
+def access_of(settings: "Conf", address: str) -> "Access":
     """Who may read. Raises ConfigError for an address that others reach without a token."""
     try:
         is_loopback = ipaddress.ip_address(address).is_loopback
