@@ -14,12 +14,14 @@ from quotaflow.schemas.view import View
 
 FILLED = frozenset(
     {
-        *("moving_replicas", "ongoing_moves", "throttle_leftovers"),
-        *("share_fetches", "share_group_health"),
+        *("moving_replicas", "ongoing_moves", "throttle_leftovers", "cordoned_brokers"),
+        *("share_fetches", "share_group_health", "streams_applications", "why_groups_lag"),
+        *("remote_reads", "remote_reads_by_hour", "remote_read_advice", "log_start_divergence"),
+        *("producer_rack_advice", "unknown_racks"),
     }
 )
-"""The demo moves replicas, leaves a throttle over, and has a share group. So these have rows,
-though their heads allow none."""
+"""What the demo has rows of, though heads allow none: it moves replicas, leaves a throttle over,
+cordons a broker, has a share group, and its past has what its brokers and clients cannot do."""
 
 
 def heads_of_all() -> dict[str, Table | View]:

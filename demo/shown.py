@@ -20,7 +20,9 @@ def _shown(given: Mapping[str, Any]) -> Shown:
 
 
 _GIVEN = yaml.safe_load((files(__package__) / "shown.yaml").read_text(encoding="utf-8"))
-BEFORE, AMID, AFTER, AGAIN = (_GIVEN[name] for name in ("before", "amid", "after", "again"))
+PAST, BEFORE, AMID, AFTER, AGAIN = (
+    _GIVEN[name] for name in ("past", "before", "amid", "after", "again")
+)
 PLAN, TABLES, CHECKED, EFFECT = (
     tuple(map(_shown, _GIVEN[name])) for name in ("plan", "tables", "checked", "effect")
 )

@@ -32,6 +32,9 @@ from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import BROKER_HEAP_MB
 from quotaflow.demo.late_clients import LateClients
 from quotaflow.demo.shipper import Shipper
+from quotaflow.demo.past import scene as past_scene
+from quotaflow.demo.past import snapshots as past_snapshots
+from quotaflow.demo.past import week as past_week
 from quotaflow.demo.traffic_ids import PROCESSOR_ADDRESS
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
@@ -46,6 +49,7 @@ from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.quality import check
+from quotaflow.pipelines.maintenance.upkeep import run_upkeep
 from quotaflow.pipelines.quality.validation import great_expectations
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark import session
@@ -186,7 +190,7 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
                 limited_addresses=[PROCESSOR_ADDRESS],
             ),
             # As if this machine, and so every client that declares no rack, were in the first rack.
-            "racks": {"127.0.0.1/32": "az-a"},
+            "racks": {"127.0.0.1/32": "az-a"} | past_week.RACKS,
             "prices": PricesSection(cross_rack_per_gib=0.02, stored_per_gib_month=0.1),
             "replication": config.ReplicationSection(stale_throttle_s=_STALE_THROTTLE_S),
             "spark": config.SparkSection(conf=_SPARK),
@@ -233,7 +237,7 @@ def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficRep
 def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> TrafficReport:
     """The traffic, and beside it all that takes its own time; then what the tables need of it."""
     cluster, stop = scene.cluster, Event()
-    with ThreadPoolExecutor(4, "scenes") as pool:
+    with ThreadPoolExecutor(5, "scenes") as pool:
         scenes: list[Future[Any]] = [pool.submit(session.get, scene.conf.spark, scene.display.say)]
         _make_topics(cluster)
         forgotten = throttle_scene.forget(cluster)
@@ -266,6 +270,11 @@ def _look_amid(scene: _Scene, stop: Event, after_s: float) -> None:
         _take(scene)
 
 
+        past = past_scene.begin(cluster, seed)
+        scene.display.sentence(shown.PAST)
+        _take(scene, datetime.fromtimestamp(past.clock.start_ms / 1e3, UTC))
+        past_snapshots.take_all(scene.conf, cluster.cluster_id, past)
+        filled = pool.submit(past_scene.fill, cluster, past, REQUEST_LOG_TOPIC)
 def _tables(scene: _Scene) -> None:
     """Everything that happened so far, in tables."""
     scene.display.say(f"{scene.shipper.drain().acked} request-log lines shipped")
@@ -280,6 +289,7 @@ def _tables(scene: _Scene) -> None:
         runner.run(scene.conf, results, None, scene.display.say)
         loaded.result()
 
+            scene.display.say(f"{filled.result()} request-log lines of the past written")
 
 def _plan(scene: _Scene) -> None:
     """Plan and apply; while the changes work, check and show the tables."""
@@ -309,13 +319,14 @@ def _check(scene: _Scene) -> None:
 def _effect(scene: _Scene) -> None:
     """What the changes did, in tables; then take them back."""
     scene.shipper.drain()
+    run_upkeep(scene.conf, ["quota_usage"], datetime.now(UTC), scene.display.say)
     scene.display.sentence(shown.AGAIN)
     runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
     scene.show(shown.EFFECT)
 
 
-def _take(scene: _Scene) -> None:
-    take.take(scene.conf, datetime.now(UTC), scene.display.say)
+def _take(scene: _Scene, time: datetime | None = None) -> None:
+    take.take(scene.conf, time or datetime.now(UTC), scene.display.say)
 
 
 def _make_topics(cluster: LocalCluster) -> None:
@@ -326,9 +337,9 @@ def _make_topics(cluster: LocalCluster) -> None:
 
 
 def _change_more(cluster: LocalCluster) -> None:
-    """A program of another team sets a broker's config, a move begins, and clients push less."""
+    """A program of another team cordons a broker, a move begins, and clients push less."""
     with cluster.admin("carol", client_id="terraform-provider-kafka") as admin:
-        traffic_configs.set_config(ConfigResourceType.BROKER, "2", "background.threads", "9")(admin)
+        traffic_configs.set_config(ConfigResourceType.BROKER, "2", "cordoned.log.dirs", "*")(admin)
     throttle_scene.start_move(cluster)
     cluster.subscribe_telemetry(
         _EVERYTHING, late_clients.IDLE_METRIC, late_clients.USUAL_INTERVAL_MS
@@ -336,7 +347,8 @@ def _change_more(cluster: LocalCluster) -> None:
 
 
 def _is_moved(line: bytes) -> bool:
-    return lagging_scene.is_moved(line) or throttle_scene.is_moved(line)
+    moved = (lagging_scene.is_moved, throttle_scene.is_moved, past_scene.is_of_past)
+    return any(is_moved(line) for is_moved in moved)
 
 
 def _ship_torn_line(cluster: LocalCluster) -> None:

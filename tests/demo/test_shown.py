@@ -12,7 +12,14 @@ from ..schemas.views.view_tables import make_tables, rows
 
 ALL = (*shown.PLAN, *shown.TABLES, *shown.CHECKED, *shown.EFFECT)
 QUERIES = [arguments[1] for _, arguments in ALL if arguments[0] == "sql"]
-SENTENCES = [shown.BEFORE, shown.AMID, shown.AFTER, shown.AGAIN, *(text for text, _ in ALL)]
+SENTENCES = [
+    shown.PAST,
+    shown.BEFORE,
+    shown.AMID,
+    shown.AFTER,
+    shown.AGAIN,
+    *(text for text, _ in ALL),
+]
 
 
 @pytest.fixture(scope="module")
