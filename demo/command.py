@@ -27,6 +27,13 @@ def demo(
         typer.Option(min=_LEAST_SCALE, help="How long the traffic lasts: 1 is about 20 s."),
     ] = 1.0,
     seed: Annotated[int, typer.Option(help="Seed of the traffic.")] = 1,
+    *,
+    keep_running: Annotated[
+        bool,
+        typer.Option(
+            "--keep-running", help="Leave cluster, clients, jobs and pages at work until Ctrl-C."
+        ),
+    ] = False,
 ) -> None:
     """Start a real three-broker cluster, let good and bad clients work, run every job, show it all.
 
@@ -36,6 +43,7 @@ def demo(
     """
     # Not at module top: every `quotaflow --help` loads this module.
     from quotaflow.demo import story  # noqa: PLC0415
+    from quotaflow.pipelines import interrupts  # noqa: PLC0415
 
     _require_extras()
     console = Console(stderr=True, highlight=False)
@@ -44,7 +52,9 @@ def demo(
         sentence=lambda text: console.print(Text(f"\n{text}"), soft_wrap=True),
         run=lambda arguments, place: _run(console, arguments, place),
     )
-    story.play(seed, scale, display)
+    story.play(seed, scale, display, keeps_running=keep_running)
+    if keep_running:
+        raise typer.Exit(interrupts.EXIT_CODE)
 
 
 def _require_extras() -> None:

@@ -20,6 +20,7 @@ from quotaflow.demo import (
     lagging_scene,
     late_clients,
     pause_scene,
+    playground,
     request_lines,
     runs,
     shown,
@@ -31,10 +32,10 @@ from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
 from quotaflow.demo.jvm import BROKER_HEAP_MB
 from quotaflow.demo.late_clients import LateClients
-from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.past import scene as past_scene
 from quotaflow.demo.past import snapshots as past_snapshots
 from quotaflow.demo.past import week as past_week
+from quotaflow.demo.shipper import Shipper
 from quotaflow.demo.traffic_ids import PROCESSOR_ADDRESS
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
@@ -48,8 +49,8 @@ from quotaflow.pipelines.config import (
 from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
-from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.maintenance.upkeep import run_upkeep
+from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.quality.validation import great_expectations
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark import session
@@ -132,11 +133,11 @@ class _Scene:
             self.display.run(list(arguments), place)
 
 
-def play(seed: int, scale: float, display: Display) -> None:
+def play(seed: int, scale: float, display: Display, *, keeps_running: bool = False) -> None:
     """Play it all in a folder of its own, and leave the tables where every command finds them.
 
-    Interrupted, it leaves nothing behind. Raises JobError if a table or view has no rows and its
-    head does not say why.
+    With `keeps_running` all stays at work until Ctrl-C. Interrupted before, it leaves nothing
+    behind. Raises JobError if a table or view has no rows and its head does not say why.
     """
     # Brokers that are still loading make librdkafka warn, and it tries again by itself.
     logging.getLogger("quotaflow.demo").setLevel(logging.ERROR)
@@ -145,14 +146,33 @@ def play(seed: int, scale: float, display: Display) -> None:
     given = sources.names(os.environ)
     for name in given:
         del os.environ[name]
+
+    def sum_up(report: TrafficReport) -> None:
+        is_published = runs.publish(home, folder / "warehouse")
+        is_default = is_published and not given and sources.user_file() is None
+        is_whole = scale >= 1 and not keeps_running
+        _sum_up(folder, report, display, is_default=is_default, must_be_complete=is_whole)
+
     with runs.new_run(home, datetime.now(UTC)) as folder:
-        report = _fill(folder, seed, scale, display)
+        report = _fill(folder, seed, scale, display, sum_up if keeps_running else None)
         # Its passwords and data are of no use once the brokers have stopped.
         runs.remove(folder / "cluster")
-        is_published = runs.publish(home, folder / "warehouse")
+        runs.publish(home, folder / "warehouse")
     runs.remove_older(home, folder)
+    if not keeps_running:
+        sum_up(report)
+
+
+def _sum_up(
+    folder: Path,
+    report: TrafficReport,
+    display: Display,
+    *,
+    is_default: bool,
+    must_be_complete: bool,
+) -> None:
+    """What needs no cluster: counts, the report, and whether all tables have rows."""
     place = ["--conf", str(_conf_file(folder))]
-    is_default = is_published and not given and sources.user_file() is None
     display.sentence(shown.clients(report))
     page = folder / "report.html"
     heads = completeness.heads_of_all()
@@ -161,8 +181,7 @@ def play(seed: int, scale: float, display: Display) -> None:
         sentence, arguments = shown.last(page)
         display.sentence(sentence)
         display.run(list(arguments), place)
-    is_whole = scale >= 1
-    completeness.report(empty.result(), len(heads), display.say, must_be_complete=is_whole)
+    completeness.report(empty.result(), len(heads), display.say, must_be_complete=must_be_complete)
     further = ["quotaflow tables", *([] if is_default else place)]
     display.sentence(f"Look further: {' '.join(further)}\nRead: {page}")
 
@@ -209,7 +228,13 @@ def _conf_file(folder: Path) -> Path:
     return folder / "conf.yaml"
 
 
-def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficReport:
+def _fill(
+    folder: Path,
+    seed: int,
+    scale: float,
+    display: Display,
+    before_going_on: Callable[[TrafficReport], None] | None,
+) -> TrafficReport:
     with LocalCluster(
         folder / "cluster", progress=display.say, settings=_SETTINGS, is_kept=False
     ) as cluster:
@@ -230,6 +255,11 @@ def _fill(folder: Path, seed: int, scale: float, display: Display) -> TrafficRep
             display.sentence(f"The conf of every command here, {_conf_file(folder)}, is:\n{text}")
             _plan(scene)
             _effect(scene)
+            if before_going_on:
+                before_going_on(report)
+                # `run` starts a session of its own.
+                session.get(conf.spark).stop()
+                playground.play(cluster, seed, _conf_file(folder), display.sentence)
             late.end()
     return report
 
@@ -240,6 +270,11 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
     with ThreadPoolExecutor(5, "scenes") as pool:
         scenes: list[Future[Any]] = [pool.submit(session.get, scene.conf.spark, scene.display.say)]
         _make_topics(cluster)
+        past = past_scene.begin(cluster, seed)
+        scene.display.sentence(shown.PAST)
+        _take(scene, datetime.fromtimestamp(past.clock.start_ms / 1e3, UTC))
+        past_snapshots.take_all(scene.conf, cluster.cluster_id, past)
+        filled = pool.submit(past_scene.fill, cluster, past, REQUEST_LOG_TOPIC)
         forgotten = throttle_scene.forget(cluster)
 
         def prepared() -> None:
@@ -254,6 +289,7 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
             report = traffic.run(cluster, seed, scale, scene.display.say, prepared)
             late.start_frank()
             _, _, lagging, _ = [each.result() for each in scenes]
+            scene.display.say(f"{filled.result()} request-log lines of the past written")
         finally:
             stop.set()
     _change_more(cluster)
@@ -270,11 +306,6 @@ def _look_amid(scene: _Scene, stop: Event, after_s: float) -> None:
         _take(scene)
 
 
-        past = past_scene.begin(cluster, seed)
-        scene.display.sentence(shown.PAST)
-        _take(scene, datetime.fromtimestamp(past.clock.start_ms / 1e3, UTC))
-        past_snapshots.take_all(scene.conf, cluster.cluster_id, past)
-        filled = pool.submit(past_scene.fill, cluster, past, REQUEST_LOG_TOPIC)
 def _tables(scene: _Scene) -> None:
     """Everything that happened so far, in tables."""
     scene.display.say(f"{scene.shipper.drain().acked} request-log lines shipped")
@@ -288,8 +319,8 @@ def _tables(scene: _Scene) -> None:
         _take(scene)
         runner.run(scene.conf, results, None, scene.display.say)
         loaded.result()
+    run_upkeep(scene.conf, ["quota_usage"], datetime.now(UTC), scene.display.say)
 
-            scene.display.say(f"{filled.result()} request-log lines of the past written")
 
 def _plan(scene: _Scene) -> None:
     """Plan and apply; while the changes work, check and show the tables."""
@@ -319,7 +350,6 @@ def _check(scene: _Scene) -> None:
 def _effect(scene: _Scene) -> None:
     """What the changes did, in tables; then take them back."""
     scene.shipper.drain()
-    run_upkeep(scene.conf, ["quota_usage"], datetime.now(UTC), scene.display.say)
     scene.display.sentence(shown.AGAIN)
     runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
     scene.show(shown.EFFECT)

@@ -114,6 +114,8 @@ class RecordProducer:
                 self.kafka.poll(0)
             except BufferError:
                 self.kafka.poll(0.1)
+                if self._stage.stop.is_set():
+                    return
             else:
                 return
 
