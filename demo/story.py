@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -94,6 +94,9 @@ _EFFECT_S = 13.0
 _FETCH_PAUSE_S = 11.0
 """A throttled follower fetches once in a window. The last minute of the tables must have a fetch of
 it, because answers about moves are about that minute."""
+
+_OF_PAST = ("brokers", "topics", "replicas", "configs", "client_quotas", "settings")
+"""What results of the past look up."""
 
 _EFFECT_JOBS = ["ingest_request_log", "request_results"]
 """They fill what shows it: requests, subscriptions, and when results had a window after it."""
@@ -272,7 +275,7 @@ def _traffic(scene: _Scene, late: LateClients, seed: int, scale: float) -> Traff
         _make_topics(cluster)
         past = past_scene.begin(cluster, seed)
         scene.display.sentence(shown.PAST)
-        _take(scene, datetime.fromtimestamp(past.clock.start_ms / 1e3, UTC))
+        _take(scene, datetime.fromtimestamp(past.clock.start_ms / 1e3, UTC), _OF_PAST)
         past_snapshots.take_all(scene.conf, cluster.cluster_id, past)
         filled = pool.submit(past_scene.fill, cluster, past, REQUEST_LOG_TOPIC)
         forgotten = throttle_scene.forget(cluster)
@@ -355,8 +358,8 @@ def _effect(scene: _Scene) -> None:
     scene.show(shown.EFFECT)
 
 
-def _take(scene: _Scene, time: datetime | None = None) -> None:
-    take.take(scene.conf, time or datetime.now(UTC), scene.display.say)
+def _take(scene: _Scene, time: datetime | None = None, tables: Collection[str] = ()) -> None:
+    take.take(scene.conf, time or datetime.now(UTC), scene.display.say, tables)
 
 
 def _make_topics(cluster: LocalCluster) -> None:
