@@ -80,6 +80,8 @@ CRITICAL = Question(
 FAILED_ANSWERS = (
     "SELECT answer, event_time, error FROM answer_state WHERE error IS NOT NULL ORDER BY answer"
 )
+OPEN_ALERTS = "SELECT count(*) AS n FROM alerts WHERE is_open"
+"""The number of open alerts, of all rules of conf."""
 USUAL_GAPS = """
 SELECT job, quantile_cont(gap_s, 0.9) AS gap_s
 FROM (

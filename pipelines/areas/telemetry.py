@@ -95,7 +95,7 @@ _ALERTS_OF_TIME = EVERY_ALERT.where(
 )
 EVENTS = Question(
     "SELECT * FROM metric_alert_events WHERE {of_cluster} AND {within:event_time} "
-    "AND state IN ('opened', 'closed')",
+    "AND state IN ('opened', 'closed') AND reason IS DISTINCT FROM 'brief'",
     "event_time DESC",
 )
 """Alerts that opened or closed."""

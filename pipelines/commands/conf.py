@@ -56,6 +56,9 @@ def conf(
     sources = given(conf.file, conf.overrides)
     shown = list(origins.origins(load(*sources), *sources))
     if action is Action.CHECK:
+        from quotaflow.pipelines.results import row_alerts  # noqa: PLC0415  imports pyarrow
+
+        row_alerts.check(load(*sources).alerts)
         output.lines([_valid(sum(each.source != origins.DEFAULT for each in shown))])
         return
     rows: list[dict[str, Any]] = [

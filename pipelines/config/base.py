@@ -84,7 +84,7 @@ _UNPRINTED = {
     ("privacy",),
     ("spark", "conf"),
     ("warehouse", "store"),
-    ("alerts", "webhook"),
+    ("alerts", "receivers"),
     ("serve", "token"),
     ("feedback", "signing_keys"),
 }

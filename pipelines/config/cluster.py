@@ -1,5 +1,6 @@
 """Sections of conf for people: what the cluster is called, and which team owns which names."""
 
+import re
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -18,6 +19,11 @@ Pattern = Annotated[
 ]
 """A name in which * matches any text. Few of them keep a match linear in the name's length."""
 Patterns = Annotated[list[Pattern], Field(max_length=50)]
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Whether a pattern matches a whole text."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), text, re.DOTALL) is not None
 
 
 class ClusterSection(Section):

@@ -18,8 +18,8 @@ KEY_REFERENCES = (*REFERENCES, _FILE)
 SHOWN_SECRET = re.compile(r"(?i)password|secret|access[.]?key|jaas|credential")
 """Names of Spark settings with secrets: a local session shows all its settings in `ps`."""
 MIN_KEY_BYTES = 32
-_KEYS = "signing_keys"
-"""The only list of conf that has references: other lists have names, which may look like one."""
+_LISTS = ("signing_keys", "receivers")
+"""The lists of conf that have references: other lists have names, which may look like one."""
 _SECRET_KEYS = re.compile(r"(password|secret|sasl\.jaas\.config|token|\.key$|user\.info)", re.I)
 
 
@@ -48,8 +48,8 @@ def in_scope(values: Mapping[str, Any], scope: str) -> dict[str, Any]:
         return value
 
     return {
-        name: [scoped(each) for each in value]
-        if name == _KEYS and isinstance(value, list)
+        name: [scoped(each) if name in _LISTS else each for each in value]
+        if isinstance(value, list)
         else scoped(value)
         for name, value in values.items()
     }

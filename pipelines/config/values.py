@@ -20,7 +20,7 @@ NUMBER_MAPS = {
     ("upkeep", "retention_days"),
 }
 """Maps of numbers, which have no = in them."""
-_MAPS = {*TEXT_MAPS, *NUMBER_MAPS, ("alerts", "webhook")}
+_MAPS = {*TEXT_MAPS, *NUMBER_MAPS}
 
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'"
 _QUOTED_ENTRY = re.compile(

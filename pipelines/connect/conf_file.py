@@ -30,7 +30,7 @@ _REST = """\
 #   default_quota_per_s: null   # ids per second, user and broker; null: unlimited
 #   quotas: {}
 # alerts:                       # where quotaflow notify posts: the address by reference
-#   webhook: {url: "env:QUOTAFLOW_WEBHOOK"}
+#   receivers: [{name: chat, format: slack, url: "env:QUOTAFLOW_WEBHOOK"}]
 # plan:                         # principals that no plan changes, beside the default ones
 #   excluded_principals: []
 """

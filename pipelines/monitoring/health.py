@@ -15,10 +15,10 @@ from quotaflow.pipelines.areas.pipeline import (
     CHECK_WARNS,
     FAILED_ANSWERS,
     JOBS,
+    OPEN_ALERTS,
     USUAL_GAPS,
 )
 from quotaflow.pipelines.areas.question import everywhere, filled
-from quotaflow.pipelines.areas.telemetry import ALERT_OPEN
 from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import Conf, WarehouseSection, demo_tables
 from quotaflow.pipelines.errors import NeverMadeError
@@ -101,7 +101,7 @@ def read(conf: Conf, now: datetime) -> HealthReport:
         stop_reason=stop_file.reason(stop_file.path(conf.plan, conf.warehouse)),
         owned_configs=len(ledger.owned),
         overdue_configs=overdue,
-        open_alerts=_count(reader, ALERT_OPEN),
+        open_alerts=sum(row["n"] for row in _rows(reader, OPEN_ALERTS)),
         plan_id=plan_id,
         pending_changes=pending,
         failed_checks=failed,

@@ -4,8 +4,8 @@ Texts of clients are hostile: what does not print is escaped, and long texts are
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from quotaflow.pipelines.areas.producer_ids import ACCUSED
 from quotaflow.pipelines.areas.question import NO_NAME, Question, filled
 from quotaflow.pipelines.areas.telemetry import EVENTS
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config.cluster import Team, is_like
 from quotaflow.pipelines.errors import NeverMadeError
 from quotaflow.pipelines.reasons import accused_burst
 from quotaflow.pipelines.terminal import texts
@@ -34,7 +35,8 @@ PRODUCER_IDS = ACCUSED.code
 
 Row = Mapping[str, Any]
 _MAX_ROWS = 10_000
-_MAX_CHARS = 200
+_MAX_CHARS, _MAX_TEXT = 200, 1_000
+_CRITICAL, _WARNING, _INFO = "critical", "warning", "info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Notification:
     """One event: its kind, time, text and columns.
 
     `key` is the same each time the event is read, so a receiver can recognize duplicates.
+    `subject` is the same for what began and for its end, as are `labels`. `group` is the kind by
+    which conf filters. `lasts`: it has an end, which is an event too.
     """
 
     key: str
@@ -50,13 +54,21 @@ class Notification:
     event_time: datetime
     text: str
     details: Mapping[str, str | int | float | None]
+    subject: str = ""
+    group: str = ""
+    severity: str = _WARNING
+    owner: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    lasts: bool = False
+    is_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """The question for events, their key, further columns, kind and text.
 
-    `time` is the column with the time of the event.
+    `time` is the column with the time of the event, `labels` are columns that say what it is about:
+    an end has the same. `group` is the kind by which conf filters.
     """
 
     question: Question
@@ -64,14 +76,20 @@ class Source:
     columns: tuple[str, ...]
     kind: Callable[[Row], str]
     text: Callable[[Row], str]
+    group: str
+    labels: tuple[str, ...]
+    severity: str = _WARNING
     time: str = "event_time"
+    subject: tuple[str, ...] = ()
 
 
 def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
     """All events in the time range, oldest first; at most the newest 10,000 of each table."""
     tables = open_reader(conf)
     notices = [
-        notice for source in SOURCES for notice in _from_source(tables, source, since, until)
+        replace(notice, owner=notice.owner or _team(conf.teams, row))
+        for source in SOURCES
+        for row, notice in _from_source(tables, source, since, until)
     ]
     notices += _plans(tables, since, until)
     return sorted(notices, key=lambda notice: (notice.event_time, notice.key))
@@ -79,7 +97,7 @@ def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Not
 
 def _from_source(
     tables: Reader, source: Source, since: datetime, until: datetime
-) -> Iterator[Notification]:
+) -> Iterator[tuple[Row, Notification]]:
     time = source.time
     chosen = tuple(dict.fromkeys(("cluster_id", time, *source.key, *source.columns)))
     sql = _between(source.question.select(chosen), since, until)
@@ -89,7 +107,45 @@ def _from_source(
         return
     for row in rows:
         key = [row[name] for name in source.key]
-        yield _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
+        notice = _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
+        labels = _labels(row, source.labels)
+        subject = [row[name] for name in source.subject]
+        yield (
+            row | labels,
+            replace(
+                notice,
+                subject=_hash(source.group, row["cluster_id"], subject) if subject else notice.key,
+                group=source.group,
+                severity=row.get("severity") or source.severity,
+                owner=row.get("owner"),
+                labels=labels,
+                lasts=bool(subject),
+                is_end=notice.kind in {ALERT_CLOSED, INCIDENT_ENDED},
+            ),
+        )
+
+
+def _labels(row: Row, names: tuple[str, ...]) -> dict[str, str]:
+    """The columns as text; of an alert on a row the values of the rule's key."""
+    values = {name: row[name] for name in names} | dict(row.get("attributes") or [])
+    return {name: _cut(str(value)) for name, value in values.items() if value is not None}
+
+
+def _team(teams: Sequence[Team], row: Row) -> str | None:
+    """The first team that owns a name of the event."""
+    entity = {row.get("entity_type"): row.get("entity_name")}
+    user = entity.get("user")
+    owned = {
+        "principals": [row.get("principal"), f"User:{user}" if user else None],
+        "clients": [row.get("client_id"), row.get("entity_client_id"), *(row.get("names") or [])],
+        "topics": [row.get("topic"), entity.get("topic"), *(row.get("names") or [])],
+    }
+    for team in teams:
+        for kind, names in owned.items():
+            patterns = getattr(team, kind)
+            if any(is_like(name, each) for name in names if name for each in patterns):
+                return team.team
+    return None
 
 
 def _plans(tables: Reader, since: datetime, until: datetime) -> Iterator[Notification]:
@@ -112,7 +168,14 @@ def _plans(tables: Reader, since: datetime, until: datetime) -> Iterator[Notific
                 f"{_cut(row['planned_by'])}; quotaflow apply {row['plan_id']} shows it"
             )
             key = [row["plan_id"], frozen_at.astimezone(UTC).isoformat()]
-            yield _notice(row, PLAN_WAITING, key, text)
+            notice = _notice(row, PLAN_WAITING, key, text)
+            yield replace(
+                notice,
+                subject=notice.key,
+                group=PLAN_WAITING,
+                severity=_INFO,
+                labels={"plan_id": row["plan_id"]},
+            )
 
 
 def _between(sql: str, since: datetime, until: datetime) -> str:
@@ -123,23 +186,29 @@ def _between(sql: str, since: datetime, until: datetime) -> str:
 
 
 def _notice(row: Row, kind: str, key: list[Any], text: str) -> Notification:
-    identity = "\0".join([kind, row["cluster_id"] or "", *map(str, key)])
     details = {
         name: _cut(value) if isinstance(value, str) else value
         for name, value in row.items()
         if isinstance(value, str | int | float) or value is None
     }
     return Notification(
-        key=hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        key=_hash(kind, row["cluster_id"], key),
         kind=kind,
         cluster_id=row["cluster_id"] or "",
         event_time=row["event_time"],
-        text=text,
+        text=text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}...",
         details=details,
     )
 
 
+def _hash(kind: str, cluster_id: str | None, key: list[Any]) -> str:
+    identity = "\0".join([kind, cluster_id or "", *map(str, key)])
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
 def _alert(row: Row) -> str:
+    if row["watched"]:
+        return _row_alert(row)
     client = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
     if row["state"] == "opened":
         value = f"{_measured(row, 'value')}, bound {_measured(row, 'bound')}"
@@ -147,6 +216,17 @@ def _alert(row: Row) -> str:
     worst = f"worst {_measured(row, 'peak_value')}"
     closed = f"alert {row['rule']} closed ({row['reason'] or 'ended'})"
     return f"{closed}: {_cut(row['metric'])} of {client}, {worst}"
+
+
+def _row_alert(row: Row) -> str:
+    """An alert on a row: its key, and while it is there the further values that the rule names."""
+    key, shown = (
+        ", ".join(f"{name} {_cut(value)}" for name, value in row[column] or [])
+        for column in ("attributes", "shown")
+    )
+    state = "opened" if row["state"] == "opened" else f"closed ({row['reason'] or 'ended'})"
+    subject = f"{row['watched']}{f' of {key}' if key else ''}"
+    return f"alert {row['rule']} {state}: {subject}{f': {shown}' if shown else ''}"
 
 
 def _change(row: Row) -> str:
@@ -183,36 +263,44 @@ def _cut(text: str | None) -> str:
     return shown if len(shown) <= _MAX_CHARS else f"{shown[:_MAX_CHARS]}..."
 
 
+_CONFIG_CHANGE = (
+    *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
+    *("config_key", "config_value"),
+)
+_ENTITY = ("entity_type", "entity_name", "entity_client_id", "config_key")
 SOURCES = (
     Source(
         question=EVENTS,
         key=("alert_id", "state"),
         columns=(
-            *("rule", "reason", "metric", "value", "peak_value", "bound", "unit"),
-            *("client_instance_id", "client_id", "principal", "broker_id"),
+            *("rule", "severity", "owner", "watched", "reason", "metric", "value", "peak_value"),
+            *("bound", "unit", "client_instance_id", "client_id", "principal", "broker_id"),
+            *("attributes", "shown"),
         ),
         kind=lambda row: ALERT_OPENED if row["state"] == "opened" else ALERT_CLOSED,
         text=_alert,
+        group="alert",
+        labels=("rule", "metric", "principal", "client_id", "client_instance_id"),
+        subject=("alert_id",),
     ),
     Source(
         question=FAILED,
         key=("run_id", "change_id", "step"),
-        columns=(
-            *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
-            *("config_key", "config_value", "detail"),
-        ),
+        columns=(*_CONFIG_CHANGE, "detail"),
         kind=lambda _: CHANGE_FAILED,
         text=_change,
+        group=CHANGE_FAILED,
+        labels=_ENTITY,
+        severity=_CRITICAL,
     ),
     Source(
         question=WITHOUT_GAIN,
         key=("run_id", "change_id", "step"),
-        columns=(
-            *("plan_id", "purpose", "entity_type", "entity_name", "entity_client_id"),
-            *("config_key", "config_value", "reason", "observed"),
-        ),
+        columns=(*_CONFIG_CHANGE, "reason", "observed"),
         kind=lambda _: QUOTA_WITHOUT_GAIN,
         text=_without_gain,
+        group=QUOTA_WITHOUT_GAIN,
+        labels=_ENTITY,
     ),
     Source(
         question=CRITICAL,
@@ -220,6 +308,9 @@ SOURCES = (
         columns=("checked_rows", "failed_rows"),
         kind=lambda _: CHECK_FAILED,
         text=_check,
+        group=CHECK_FAILED,
+        labels=("suite", "expectation"),
+        severity=_CRITICAL,
     ),
     Source(
         question=diagnoses.EVENTS,
@@ -227,6 +318,9 @@ SOURCES = (
         columns=("since", "until", "subjects", "names", "confidence"),
         kind=lambda row: INCIDENT_OPEN if row["state"] == "open" else INCIDENT_ENDED,
         text=diagnoses.incident,
+        group="incident",
+        labels=("symptom", "cause", "origin"),
+        subject=("symptom", "cause", "origin"),
     ),
     # A burst that goes on is the same event: only its end moves.
     Source(
@@ -235,6 +329,8 @@ SOURCES = (
         columns=("cause", "source", "source_address", "source_ids", "ids", "hosts"),
         kind=lambda _: PRODUCER_IDS,
         text=accused_burst,
+        group=PRODUCER_IDS,
+        labels=("principal", "cause"),
         time="ended_at",
     ),
 )

@@ -1,30 +1,32 @@
-"""Sends events to a webhook: each at least once, and a summary instead of a flood."""
+"""Sends events to the receivers of conf: each at least once, and a summary instead of a flood."""
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
 
-from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.config.alerts import Webhook
+from quotaflow.pipelines.config import AlertsSection, Conf
+from quotaflow.pipelines.config.cluster import is_like
+from quotaflow.pipelines.config.receivers import Receiver, Silence
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.monitoring import notifications, sent_log, webhook
+from quotaflow.pipelines.monitoring import notifications, senders, sent_log
 from quotaflow.pipelines.monitoring.notifications import Notification
+from quotaflow.pipelines.monitoring.senders import Send
 from quotaflow.pipelines.monitoring.sent_log import SentLog
-from quotaflow.pipelines.monitoring.webhook import Receiver, UnreachedError
+from quotaflow.pipelines.monitoring.webhook import UnreachedError
 
 _SUMMARY = "summary"
-# Slack reads these as its own markup: <!channel> notifies everyone.
-_ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
+_SEVERITIES = ("critical", "warning", "info")
+_REMEMBERED = timedelta(days=30)
+"""How long it is remembered that a beginning was sent, so that its end is sent in a silence too."""
 
 
 @dataclass(slots=True)
 class Delivery:
-    """The outcome: events sent, summarized, refused, and pending because of `problem`."""
+    """The outcome at a receiver: events sent, summarized, refused, and pending for `problem`."""
 
+    receiver: str
     sent: int = 0
     summarized: int = 0
     refused: list[str] = field(default_factory=list)
@@ -32,104 +34,139 @@ class Delivery:
     problem: str | None = None
 
 
-def pending(conf: Conf, now: datetime) -> list[Notification]:
-    """Events to send now, oldest first. Raises ConfigError if conf has no webhook."""
-    since = now - timedelta(seconds=_webhook(conf).max_age_s)
-    log = sent_log.open_log(conf)
-    return [
-        notice
-        for notice in notifications.read_notifications(conf, since, now)
-        if not log.has(notice.key)
-    ]
+def pending(conf: Conf, now: datetime) -> list[tuple[Notification, list[str]]]:
+    """Events to send now, oldest first, and to whom. Raises ConfigError if conf has no receiver."""
+    log, notices = sent_log.open_log(conf), _read(conf, now)
+    names: dict[str, list[str]] = {}
+    for receiver in conf.alerts.receivers:
+        for notice in _due(notices, receiver, conf.alerts, log):
+            names.setdefault(notice.key, []).append(receiver.name)
+    return [(notice, names[notice.key]) for notice in notices if notice.key in names]
 
 
-def deliver(conf: Conf, now: datetime) -> Delivery:
-    """Send the oldest events one by one, and those over the limit in one summary.
+def deliver(conf: Conf, now: datetime) -> list[Delivery]:
+    """Send each receiver its oldest events one by one, and those over its limit in one summary.
 
-    Raises ConfigError for invalid conf; a webhook that fails is the `problem` of the result.
+    Raises ConfigError for invalid conf; a receiver that fails is the `problem` of its result.
     """
-    target = _webhook(conf)
-    receiver, log = webhook.receiver(target), sent_log.open_log(conf)
-    left = pending(conf, now)
-    log.forget(now - timedelta(seconds=target.max_age_s))
-    delivery = Delivery()
+    if not conf.alerts.receivers:
+        raise _without_receivers()
+    sends = [(each, senders.sender(each, now)) for each in conf.alerts.receivers]
+    log = sent_log.open_log(conf)
+    notices = _read(conf, now)
+    log.forget(now - timedelta(seconds=conf.alerts.max_age_s))
+    return [_deliver(notices, each, send, conf.alerts, log) for each, send in sends]
+
+
+def summary(notices: Sequence[Notification]) -> Notification:
+    """One event for those over the limit: counts by kind, first and last time."""
+    counts = dict(sorted(Counter(notice.kind for notice in notices).items()))
+    key = sha256("".join(sorted(notice.key for notice in notices)).encode()).hexdigest()[:32]
+    clusters = {notice.cluster_id for notice in notices}
+    return Notification(
+        key=key,
+        kind=_SUMMARY,
+        cluster_id=clusters.pop() if len(clusters) == 1 else "",
+        event_time=notices[-1].event_time,
+        text=f"{len(notices)} more: {', '.join(f'{n} {kind}' for kind, n in counts.items())}",
+        details={**counts, "first_event_time": notices[0].event_time.astimezone(UTC).isoformat()},
+        subject=key,
+        group=_SUMMARY,
+        severity=min((notice.severity for notice in notices), key=_SEVERITIES.index),
+    )
+
+
+def _read(conf: Conf, now: datetime) -> list[Notification]:
+    if not conf.alerts.receivers:
+        raise _without_receivers()
+    since = now - timedelta(seconds=conf.alerts.max_age_s)
+    return notifications.read_notifications(conf, since, now)
+
+
+def _deliver(
+    notices: Sequence[Notification],
+    receiver: Receiver,
+    send: Send,
+    alerts: AlertsSection,
+    log: SentLog,
+) -> Delivery:
+    delivery = Delivery(receiver.name)
+    left = list(_due(notices, receiver, alerts, log))
+    one_by_one, more = left[: receiver.max_events], left[receiver.max_events :]
     try:
-        _one_by_one(left[: target.max_events], receiver, log, delivery)
-        _in_summary(left[target.max_events :], receiver, log, delivery)
+        for notice in one_by_one:
+            if _is_accepted(send, notice, delivery):
+                _remember(log, receiver, [notice])
+                delivery.sent += 1
+        if more and _is_accepted(send, summary(more), delivery):
+            _remember(log, receiver, more)
+            delivery.summarized = len(more)
     except UnreachedError as error:
-        delivery.problem = str(error)
-    delivery.pending = sum(not log.has(notice.key) for notice in left) - len(delivery.refused)
+        delivery.problem = f"{receiver.name}: {error}"
+    waiting = sum(not log.has(_key(receiver, notice.key)) for notice in left)
+    delivery.pending = waiting - len(delivery.refused)
     return delivery
 
 
-def body(notice: Notification) -> dict[str, Any]:
-    """The posted object: `text` is what Slack shows, the rest is for programs."""
-    return {
-        "text": escaped(notice.text),
-        "id": notice.key,
-        "kind": notice.kind,
-        "cluster_id": notice.cluster_id,
-        "event_time": notice.event_time.astimezone(UTC).isoformat(),
-        "details": {name: _plain(value) for name, value in notice.details.items()},
-    }
+def _is_accepted(send: Send, notice: Notification, delivery: Delivery) -> bool:
+    problem = send(notice)
+    if problem is not None:
+        delivery.refused.append(f"{notice.kind} {notice.key}: {problem}")
+    return problem is None
 
 
-def escaped(text: str) -> str:
-    """Text with Slack's markup escaped."""
-    for character, escape in _ESCAPES:
-        text = text.replace(character, escape)
-    return text
-
-
-def _one_by_one(
-    notices: Sequence[Notification], receiver: Receiver, log: SentLog, delivery: Delivery
-) -> None:
+def _due(
+    notices: Sequence[Notification], receiver: Receiver, alerts: AlertsSection, log: SentLog
+) -> Iterator[Notification]:
+    opened = set[str]()
     for notice in notices:
-        problem = receiver.post(notice.key, body(notice))
-        if problem is None:
-            log.add([(notice.key, notice.event_time)])
-            delivery.sent += 1
-        else:
-            delivery.refused.append(f"{notice.kind} {notice.key}: {problem}")
+        subject = notice.subject
+        if log.has(_key(receiver, notice.key)) or not _is_for(notice, receiver):
+            continue
+        was_sent = notice.is_end and (subject in opened or log.has(_key(receiver, subject)))
+        if was_sent or not any(_is_silent(notice, silence) for silence in alerts.silences):
+            opened.add(subject)
+            yield notice
 
 
-def _in_summary(
-    notices: Sequence[Notification], receiver: Receiver, log: SentLog, delivery: Delivery
-) -> None:
-    if not notices:
-        return
-    key = sha256("".join(sorted(notice.key for notice in notices)).encode()).hexdigest()[:32]
-    problem = receiver.post(key, summary(key, notices))
-    if problem is None:
-        log.add((notice.key, notice.event_time) for notice in notices)
-        delivery.summarized = len(notices)
-    else:
-        delivery.refused.append(f"{_SUMMARY} {key}: {problem}")
+def _is_for(notice: Notification, receiver: Receiver) -> bool:
+    """Whether the filters of a receiver let an event through."""
+    filters = (
+        (receiver.clusters, notice.cluster_id),
+        (receiver.teams, notice.owner),
+        (receiver.severities, notice.severity),
+        (receiver.kinds, notice.group),
+    )
+    return all(not allowed or value in allowed for allowed, value in filters)
 
 
-def summary(key: str, notices: Sequence[Notification]) -> dict[str, Any]:
-    """One object for the events over the limit: counts by kind, first and last time."""
-    counts: Mapping[str, int] = Counter(notice.kind for notice in notices)
-    of_kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    first, last = (notices[n].event_time.astimezone(UTC).isoformat() for n in (0, -1))
-    return {
-        "text": f"{len(notices)} more: {of_kinds}",
-        "id": key,
-        "kind": _SUMMARY,
-        "counts": dict(sorted(counts.items())),
-        "first_event_time": first,
-        "event_time": last,
-    }
+def _is_silent(notice: Notification, silence: Silence) -> bool:
+    if not silence.since <= notice.event_time < silence.until:
+        return False
+    rule = notice.labels.get("rule") if notice.group == "alert" else None
+    if silence.rules and not any(rule and is_like(rule, each) for each in silence.rules):
+        return False
+    if silence.kinds and notice.group not in silence.kinds:
+        return False
+    return all(is_like(notice.labels.get(k, ""), text) for k, text in silence.labels.items())
 
 
-def _plain(value: Any) -> Any:
-    # JSON has neither NaN nor infinity.
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+def _remember(log: SentLog, receiver: Receiver, notices: Sequence[Notification]) -> None:
+    openings = [notice for notice in notices if notice.lasts and not notice.is_end]
+    log.add(
+        [
+            *((_key(receiver, notice.key), notice.event_time) for notice in notices),
+            *((_key(receiver, each.subject), each.event_time + _REMEMBERED) for each in openings),
+        ]
+    )
 
 
-def _webhook(conf: Conf) -> Webhook:
-    if conf.alerts.webhook is None:
-        raise ConfigError(
-            "alerts.webhook is not set: write `alerts: {webhook: {url: env:NAME}}` into conf"
-        )
-    return conf.alerts.webhook
+def _key(receiver: Receiver, key: str) -> str:
+    return f"{receiver.name} {key}"
+
+
+def _without_receivers() -> ConfigError:
+    return ConfigError(
+        "alerts.receivers is empty: write `alerts: {receivers: [{name: chat, format: slack, "
+        "url: env:NAME}]}` into conf"
+    )

@@ -1,4 +1,4 @@
-"""Posts JSON to the address of conf's alerts.webhook: by https, bounded, without redirects.
+"""Posts JSON to the address of a receiver: by https, bounded, without redirects.
 
 The address is a secret: anyone who has it can post. No message, error or log contains it.
 """
@@ -6,7 +6,6 @@ The address is a secret: anyone who has it can post. No message, error or log co
 import ipaddress
 import json
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,27 +14,26 @@ from urllib3.exceptions import HTTPError, LocationParseError
 from urllib3.util import Retry, Timeout, parse_url
 
 from quotaflow.pipelines.config import secrets
-from quotaflow.pipelines.config.alerts import Webhook
+from quotaflow.pipelines.config.receivers import Receiver
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 
-_KEY = "alerts.webhook.url"
 _RETRIED = (429, 500, 502, 503, 504)
 _OK, _REDIRECT, _REFUSAL = 200, 300, 400
 _BACKOFF_S, _MAX_BACKOFF_S = 0.5, 10.0
 
 
 class UnreachedError(QuotaflowError):
-    """The webhook did not answer, or failed: events that were not sent wait for the next run."""
+    """A receiver did not answer, or failed: events that were not sent wait for the next run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Receiver:
+class Address:
     """A checked address, and the connections to it."""
 
     url: str = field(repr=False)
     pool: urllib3.PoolManager
 
-    def post(self, key: str, body: Mapping[str, Any]) -> str | None:
+    def post(self, key: str, body: Any) -> str | None:
         """Post one object; returns why it was refused, None if it was accepted.
 
         Raises UnreachedError after the last attempt, because each further event would wait as long.
@@ -49,17 +47,20 @@ class Receiver:
             )
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error
-            raise UnreachedError(f"the webhook was not reached: {type(reason).__name__}") from None
+            raise UnreachedError(f"it was not reached: {type(reason).__name__}") from None
         answer.close()
         return _problem(answer.status)
 
 
-def receiver(conf: Webhook) -> Receiver:
-    """The receiver of conf. Raises ConfigError for a forbidden address, without repeating it."""
+def address(conf: Receiver, url: str, key: str) -> Address:
+    """An address of conf, whose key names it in errors.
+
+    Raises ConfigError for a forbidden one, without repeating it.
+    """
     # urllib3 logs each retry with the path, which is secret.
     logging.getLogger("urllib3").setLevel(logging.CRITICAL)
-    url = secrets.look_up(_KEY, conf.url).strip()
-    _check(url)
+    url = secrets.look_up(key, url).strip()
+    _check(url, key)
     retries = Retry(
         total=conf.max_attempts - 1,
         redirect=False,
@@ -73,23 +74,23 @@ def receiver(conf: Webhook) -> Receiver:
     )
     timeout = Timeout(connect=conf.timeout_s, read=conf.timeout_s)
     agent = {"User-Agent": "quotaflow"}
-    return Receiver(url, urllib3.PoolManager(retries=retries, timeout=timeout, headers=agent))
+    return Address(url, urllib3.PoolManager(retries=retries, timeout=timeout, headers=agent))
 
 
-def _check(url: str) -> None:
+def _check(url: str, key: str) -> None:
     try:
         parts = parse_url(url)
     except LocationParseError:
-        raise ConfigError(f"{_KEY} does not refer to an address: https://host/path") from None
+        raise ConfigError(f"{key} does not refer to an address: https://host/path") from None
     if not parts.host or parts.scheme not in {"http", "https"}:
-        raise ConfigError(f"{_KEY} does not refer to an address: https://host/path")
+        raise ConfigError(f"{key} does not refer to an address: https://host/path")
     if parts.auth is not None:
-        raise ConfigError(f"{_KEY} refers to an address with a login: remove it")
-    if parts.scheme == "http" and not _is_loopback(parts.host):
-        raise ConfigError(f"{_KEY} refers to plain http: only https, but for this machine itself")
+        raise ConfigError(f"{key} refers to an address with a login: remove it")
+    if parts.scheme == "http" and not is_loopback(parts.host):
+        raise ConfigError(f"{key} refers to plain http: only https, but for this machine itself")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether an address is of this machine itself."""
     if host == "localhost":
         return True
@@ -101,9 +102,9 @@ def _is_loopback(host: str) -> bool:
 
 def _problem(status: int) -> str | None:
     if status in _RETRIED:
-        raise UnreachedError(f"the webhook answered {status} each time")
+        raise UnreachedError(f"it answered {status} each time")
     if _REDIRECT <= status < _REFUSAL:
         raise UnreachedError(
-            f"the webhook answered {status}: redirects are not followed, configure their target"
+            f"it answered {status}: redirects are not followed, configure their target"
         )
     return None if _OK <= status < _REDIRECT else f"it answered {status}"

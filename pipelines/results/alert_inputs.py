@@ -18,6 +18,8 @@ _RULES = pa.schema(
         pa.field("rule", STRING),
         pa.field("pattern", STRING),
         pa.field("labels", pa.map_(pa.string(), pa.string())),
+        pa.field("severity", STRING),
+        pa.field("owner", STRING),
         pa.field("bound", DOUBLE),
         pa.field("subscribe_metrics", STRING),
         pa.field("subscribe_interval_ms", INT),
@@ -33,7 +35,7 @@ def memory_s(conf: AlertsSection) -> int:
     An open alert has a new row every hour. So a row depends on rows at most that far and one
     stale_s back, and a breach without a row yet on those of its for_s and stale_s.
     """
-    reaches_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.rules]
+    reaches_s = [rule.stale_s + max(rule.for_s, _HOUR_S) for rule in conf.metric_rules]
     return max([2 * _HOUR_S, *reaches_s])
 
 
@@ -48,18 +50,18 @@ def events(conf: AlertsSection) -> Walk:
         name="alert_events",
         sql=texts.read("metric_alert_readings.sql"),
         schema=pa.schema([*alerts.READINGS, *of_reading, *alerts.EVENT, alerts.ALERT_ID]),
-        function=alerts.find_alerts({rule.name: rule.rule() for rule in conf.rules}),
+        function=alerts.find_alerts({rule.name: rule.rule() for rule in conf.metric_rules}),
     )
 
 
 def rules(conf: AlertsSection) -> pa.Table:
     """The rules, with the subscriptions that they ask for."""
-    return pa.Table.from_pylist(list(map(_row, conf.rules)), schema=_RULES)
+    return pa.Table.from_pylist(list(map(_row, conf.metric_rules)), schema=_RULES)
 
 
 def readings(conf: AlertsSection) -> str:
     """SQL that is true for readings that any rule names; NaN ('no samples') is no number."""
-    named = " OR ".join(f"({_names(rule)})" for rule in conf.rules) or "false"
+    named = " OR ".join(f"({_names(rule)})" for rule in conf.metric_rules) or "false"
     return f"NOT isnan(value) AND ({named})"
 
 
@@ -68,6 +70,8 @@ def _row(rule: AlertRule) -> dict[str, object]:
         "rule": rule.name,
         "pattern": _pattern(rule),
         "labels": list(rule.labels.items()),
+        "severity": rule.severity,
+        "owner": rule.owner,
         "bound": rule.rule().bound,
         "subscribe_metrics": ",".join(rule.subscribed_prefixes) or None,
         "subscribe_interval_ms": 1_000 * rule.subscribe_interval_s,
@@ -76,7 +80,7 @@ def _row(rule: AlertRule) -> dict[str, object]:
 
 def _pattern(rule: AlertRule) -> str:
     """The rule's metric for LIKE with the escape character !, in which * matches any text."""
-    return rule.metric.translate(_LIKE)
+    return (rule.metric or "").translate(_LIKE)
 
 
 def _names(rule: AlertRule) -> str:

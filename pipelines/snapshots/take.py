@@ -10,6 +10,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka import admin, rights
 from quotaflow.pipelines.kafka.cluster_state import ClusterState, sender
+from quotaflow.pipelines.results import row_alerts
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections, settings
 from quotaflow.pipelines.snapshots.observations import ObservedRows
@@ -49,6 +50,7 @@ def take(
     Returns the number of rows written. A refusal of a broker is reported and counted, and leaves
     its rows as they are. Raises KafkaError if the cluster cannot be reached or refuses all.
     """
+    row_alerts.check(conf.alerts)
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
         properties = conf.kafka.login
@@ -71,6 +73,14 @@ def take(
             observer = ClusterObserver(state, topics_before, settings.of_conf(conf), pseudonyms)
             rows = write(snapshot, observer, chosen, report)
         refresh(conf.warehouse, open_session, datetime.now(UTC), report)
+        row_alerts.watch(
+            conf.alerts,
+            warehouse,
+            open_session,
+            cluster_id=conf.kafka.cluster_id,
+            now=datetime.now(UTC),
+            report=report,
+        )
         return rows
 
 

@@ -7,7 +7,7 @@ WITH clause, a table function, and a name that is no table, view or CTE (it may 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -90,6 +90,34 @@ def checked(sql: str, declared: frozenset[str]) -> Query:
         describes_all,
         bounds(nodes, times, _parser()) if times else {},
     )
+
+
+def check_condition(name: str, where: str, columns: Collection[str]) -> None:
+    """Check that a text is a condition on rows of a table or view: its columns, and nothing else.
+
+    Raises ConfigError for more than that, and WrongQueryError for what is no SQL, or names another
+    column.
+    """
+    sql, plain = (f"SELECT * FROM {name} WHERE (\n{each}\n)" for each in (where, "true"))
+    checked(sql, frozenset({name}))
+    condition, *trees = (_without_where(_parsed(each)) for each in (sql, plain))
+    nodes = list(_nodes(condition[0]))
+    if condition[1] != trees[0][1] or any(str(n.get("type")).endswith("_NODE") for n in nodes):
+        raise ConfigError(f"a condition has columns of {name}, and no query: {where[:80]}")
+    # A lambda names its own parameters.
+    if any(node.get("class") == "LAMBDA" for node in nodes):
+        return
+    named = (node["column_names"][0] for node in nodes if node.get("class") == "COLUMN_REF")
+    if wrong := [each for each in named if each.lower() not in columns]:
+        raise WrongQueryError(f"{name} has no column {wrong[0]}{nearest(wrong[0], [*columns])}")
+
+
+def _without_where(tree: Any) -> tuple[Any, Any]:
+    """The condition of a statement, and the rest of its tree without places in the text."""
+    condition = tree[0]["node"].pop("where_clause", None)
+    for node in _nodes(tree):
+        node.pop("query_location", None)
+    return condition, tree
 
 
 def one_line(error: Exception | str) -> str:

@@ -1,14 +1,15 @@
 -- kind: result
--- grain: one row per event of an alert on client metrics (KIP-714)
+-- grain: one row per event of an alert
 -- area: telemetry
 -- level: telemetry
--- description: One row {per}: a reading past the bound of a rule of conf for longer than its for_s,
---   by the client's clock
+-- description: One row {per}: a reading of a client past the bound of a rule of conf for longer than its
+--   for_s (KIP-714), by the client's clock; or a row of a table, view or answer that a rule names
 -- key: cluster_id, alert_id, event_time
 -- time: event_time
 -- partitioning: event_date
 -- facts: client_metrics
 -- relevant: $alert_readings
+-- scope: watched IS NULL
 -- bucket: 1 min
 -- lookback: $alert_memory_s
 -- carry: $alert_memory_s
@@ -17,22 +18,30 @@
 -- columns:
 --   from client_metrics: cluster_id
 --   event_date DATE: UTC date of event_time
---   event_time TIMESTAMP: when it happened, by the client's clock. Ahead of now: when the alert
---     will be closed as stale if no reading comes; metric_alerts leaves it out until then
---   alert_id STRING: hash of cluster, rule, series and first_breach
+--   event_time TIMESTAMP: when it happened, by the client's clock; of a row when a job or a snapshot
+--     saw it. Ahead of now: when the alert will be closed as stale if no reading comes; alerts
+--     leaves it out until then
+--   alert_id STRING: hash of cluster, rule, series or key, and first_breach
 --   rule STRING: name of the rule in conf
---   state STRING: opened, still_open (once an hour while open) or closed
---   reason STRING: why it was closed: cleared, or stale (no reading for stale_s)
---   first_breach TIMESTAMP: first reading past the bound
+--   severity STRING: severity of the rule: critical, warning or info; null: conf has the rule no
+--     longer
+--   owner STRING: team that the rule names; null: none
+--   watched STRING: table, view or answer whose rows the rule watches; null: it watches a metric
+--   state STRING: pending (a row is there, for_s has not passed), opened, still_open (of a reading,
+--     once an hour while open) or closed
+--   reason STRING: why it was closed: cleared, stale (no reading for stale_s), brief (the row was gone
+--     before for_s) or retired (conf has the rule no longer)
+--   first_breach TIMESTAMP: first reading past the bound, or when the row was first seen
 --   bound DOUBLE: bound of the rule
 --   value DOUBLE: last reading by then, in the metric's unit
 --   peak_value DOUBLE: worst reading since first_breach
 --   points BIGINT: readings since first_breach
 --   subscribe_metrics STRING: prefixes that the rule subscribes to while open; null: none
 --   subscribe_interval_ms INT: push interval of that subscription, in ms
---   series_id BIGINT: series of client_metrics
+--   series_id BIGINT: series of client_metrics; null: a row
 --   from client_metrics: metric, unit
---   attributes MAP<STRING, STRING>: attributes of the point
+--   attributes MAP<STRING, STRING>: attributes of the point; of a row the values of the rule's key
+--   shown MAP<STRING, STRING>: further values of the row, as the rule names them; null: a reading
 --   from client_metrics: client_instance_id, principal, client_id, client_software_name,
 --     client_software_version, client_address, broker_id
 
@@ -40,9 +49,9 @@
 -- a series. The columns from conf are null if conf has the rule no longer.
 SELECT
     cluster_id, CAST(from_millis(event_ms) AS DATE) AS event_date,
-    from_millis(event_ms) AS event_time, alert_id, rule, state, reason,
-    from_millis(first_breach_ms) AS first_breach, bound, value, peak_value, points,
-    subscribe_metrics, subscribe_interval_ms, series_id, metric, unit, attributes,
+    from_millis(event_ms) AS event_time, alert_id, rule, severity, owner, NULL AS watched,
+    state, reason, from_millis(first_breach_ms) AS first_breach, bound, value, peak_value, points,
+    subscribe_metrics, subscribe_interval_ms, series_id, metric, unit, attributes, NULL AS shown,
     client_instance_id, principal, client_id, client_software_name, client_software_version,
     client_address, broker_id
 FROM alert_events LEFT JOIN alert_rules USING (rule)

@@ -64,7 +64,7 @@ def place(cluster: LocalCluster, filled: Path, tmp_path_factory: pytest.TempPath
         "kafka": {"properties": properties | {"sasl.jaas.config": "env:READER_JAAS"}},
         "warehouse": {"path": str(folder / "home" / "warehouse")},
         "plan": {"max_input_age_s": 86_400},
-        "alerts": {"webhook": {"url": "env:READER_URL"}},
+        "alerts": {"receivers": [{"name": "hook", "url": "env:READER_URL"}]},
     }
     for name in ("conf.yaml", "setup/conf.yaml"):
         file = folder / name

@@ -97,7 +97,7 @@ def _conf(folder: Path, login: dict[str, str]) -> Path:
         "kafka": {"properties": login | {"sasl.password": "env:PLANTED_PASSWORD"}},
         "warehouse": {"path": str(folder / "warehouse")},
         "privacy": {"key": "env:PLANTED_KEY"},
-        "alerts": {"webhook": {"url": "env:PLANTED_URL"}},
+        "alerts": {"receivers": [{"name": "hook", "url": "env:PLANTED_URL"}]},
         "spark": {"conf": of_spark},
     }
     file = folder / "conf.yaml"

@@ -40,7 +40,7 @@ CONF: dict[str, Any] = {
     "ingest": {"receiver_topic": None},
     "quotas": {"advised_users": ADVISED},
     "upkeep": {"retention_days": {"requests": 1}},
-    "alerts": {"webhook": {"url": "env:HOOK"}},
+    "alerts": {"receivers": [{"name": "hook", "url": "env:HOOK"}]},
     "plan": {
         "cooldown_s": 0,
         "max_input_age_s": 86_400,

@@ -1,4 +1,4 @@
-"""When a series of readings is past a bound for too long, and when that ends."""
+"""When readings are past a bound, or a row is there, for too long, and when that ends."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,18 +8,26 @@ _HOUR_MS = 3_600_000
 
 
 class AlertState(StrEnum):
-    """The state of an alert at an event: `still_open` comes once an hour while it is open."""
+    """The state of an alert at an event.
 
+    `still_open` comes once an hour while a reading is past its bound. `pending` is of rows alone.
+    """
+
+    PENDING = "pending"
     OPENED = "opened"
     STILL_OPEN = "still_open"
     CLOSED = "closed"
 
 
 class CloseReason(StrEnum):
-    """Why an alert was closed: a reading was past `clear`, or none came for `stale_ms`."""
+    """Why an alert was closed: a reading was past `clear` or a row gone, or no reading came for
+    `stale_ms`; a row was gone before the alert was open; its rule was removed.
+    """
 
     CLEARED = "cleared"
     STALE = "stale"
+    BRIEF = "brief"
+    RETIRED = "retired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,31 @@ class Event:
     state: AlertState
     breach: Breach
     reason: CloseReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The last event of an alert on a row, and when the row was first seen."""
+
+    state: AlertState
+    first_ms: int
+    reason: CloseReason | None = None
+
+
+def sighted(last: Sight | None, time_ms: int, for_ms: int, *, is_there: bool) -> Sight | None:
+    """The next event of an alert on a row that is there now, or not; None: nothing changes.
+
+    `last` is its last event if that has not closed it. A row that is there for `for_ms` opens it.
+    """
+    if last is None:
+        state = AlertState.PENDING if for_ms else AlertState.OPENED
+        return Sight(state, time_ms) if is_there else None
+    is_pending = last.state is AlertState.PENDING
+    if not is_there:
+        reason = CloseReason.BRIEF if is_pending else CloseReason.CLEARED
+        return Sight(AlertState.CLOSED, last.first_ms, reason)
+    is_due = is_pending and time_ms - last.first_ms >= for_ms
+    return Sight(AlertState.OPENED, last.first_ms) if is_due else None
 
 
 def step(

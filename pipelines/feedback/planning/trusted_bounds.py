@@ -339,7 +339,7 @@ def _removed_throttle(write: _Write) -> str | None:
 
 
 def _resource(write: _Write) -> str | None:
-    name, rules = write.entity.entity_name or "", write.bounds.alerts.rules
+    name, rules = write.entity.entity_name or "", write.bounds.alerts.metric_rules
     if not name.startswith(_RESOURCES):
         return f"a plan writes only resources whose names begin with {' or '.join(_RESOURCES)}"
     if write.is_removal:

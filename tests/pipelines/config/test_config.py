@@ -8,13 +8,15 @@ from typing import get_args
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.config.plan import Manager
+from quotaflow.pipelines.config.receivers import Receiver
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.spark import jars
 from quotaflow.pipelines.warehouse import views
 
 from ...cases import cases
+
+_HOOK = Receiver(name="a", url="env:X")
 
 
 def load(tmp_path: Path, text: str, *pairs: str) -> config.Conf:
@@ -58,10 +60,10 @@ def test_every_problem_is_in_one_error(tmp_path: Path) -> None:
     [
         ("{rules: [{name: a, fors: 3}]}", r"unknown key alerts.rules.0.fors \(did you mean for_s"),
         (
-            "{webhook: {url: env:X, max_event: 3}}",
-            r"alerts.webhook.max_event \(did you mean max_events\?",
+            "{receivers: [{name: a, url: env:X, max_event: 3}]}",
+            r"alerts.receivers.0.max_event \(did you mean max_events\?",
         ),
-        ("{webhook: {url: env:X, zz: 3}}", r"alerts.webhook.zz \(known: url, "),
+        ("{receivers: [{name: a, url: env:X, zz: 3}]}", r"receivers.0.zz \(known: name, "),
     ],
 )
 def test_an_unknown_key_is_named_wherever_it_stands(
@@ -138,11 +140,11 @@ def test_an_unknown_key_is_named_wherever_it_stands(
     ),
     ("no name", "plan: {excluded_principals: ['User:']}", "write User:"),
     (
-        "a literal address of a webhook",
-        "alerts: {webhook: {url: 'https://hooks.example/hunter2'}}",
-        "alerts.webhook.url: write env:NAME or secret:scope/key",
+        "a literal address of a receiver",
+        "alerts: {receivers: [{name: a, url: 'https://hooks.example/hunter2'}]}",
+        "alerts.receivers.0.url: write env:NAME or secret:scope/key",
     ),
-    ("a webhook of text", "alerts: {webhook: hunter2}", "alerts.webhook"),
+    ("a receiver of text", "alerts: {receivers: [hunter2]}", "alerts.receivers.0"),
     ("a key in the place of its section", "privacy: hunter2", "privacy"),
     (
         "a secret of Spark's",
@@ -223,7 +225,7 @@ def test_a_broken_line_is_named_and_not_repeated(tmp_path: Path) -> None:
         ('kafka.properties."client.id"=a=b', "kafka", {"properties": {"client.id": "a=b"}}),
         ('quotas.advised_users=["CN=a,OU=b"]', "quotas", {"advised_users": ["CN=a,OU=b"]}),
         ("upkeep.retention_days.requests=14", "upkeep", {"retention_days": {"requests": 14}}),
-        ("alerts.webhook.url=env:X", "alerts", {"webhook": Webhook(url="env:X")}),
+        ('alerts.receivers=[{name: a, url: "env:X"}]', "alerts", {"receivers": [_HOOK]}),
         ("kafka.properties.client.id=0123", "kafka", {"properties": {"client.id": "0123"}}),
         ("kafka.properties.x=a: [b", "kafka", {"properties": {"x": "a: [b"}}),
         ("kafka.properties={x: yes}", "kafka", {"properties": {"x": "true"}}),
@@ -349,7 +351,7 @@ SECRETS = """
 secrets: {scope: prod}
 kafka: {properties: {sasl.username: q, sasl.password: secret:pw, ssl.key.password: secret:a/b}}
 privacy: {key: secret:names}
-alerts: {webhook: {url: secret:hook}}
+alerts: {receivers: [{name: a, url: secret:hook}]}
 quotas: {advised_users: [secret:agent]}
 """
 
@@ -365,11 +367,10 @@ def test_a_reference_without_a_scope_is_in_the_scope_of_conf(
     file = tmp_path / "conf.yaml"
     file.write_text(SECRETS, encoding="utf-8")
     conf = config.load(file, pairs)
-    assert conf.alerts.webhook is not None
     assert conf.kafka.properties["sasl.password"] == f"secret:{scope}/pw"
     assert conf.kafka.properties["ssl.key.password"] == "secret:a/b"
     assert conf.privacy.key == f"secret:{scope}/names"
-    assert conf.alerts.webhook.url == f"secret:{scope}/hook"
+    assert conf.alerts.receivers[0].url == f"secret:{scope}/hook"
     assert conf.quotas.advised_users == ["secret:agent"]
 
 

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config.alerts import Webhook
 from quotaflow.pipelines.config.base import model_in
+from quotaflow.pipelines.config.receivers import Receiver
 from quotaflow.pipelines.errors import ConfigError
 
 from ...cases import cases
@@ -59,10 +59,10 @@ def loaded(variables: Mapping[str, str], text: str, write: Write, *pairs: str) -
     ("map", "producer_ids.quotas", '{"A": 2.5}', "{b: 1}", "{}", ({"A": 2.5}, {"b": 1.0}, {})),
     ("reference", "serve.token", "env:A", "env:B", "file:/c", ("env:A", "env:B", "file:/c")),
     (
-        "section that may be null",
-        "alerts.webhook",
-        *(f"{{url: env:{name}}}" for name in "ABC"),
-        tuple(Webhook(url=f"env:{name}") for name in "ABC"),
+        "a list of sections",
+        "alerts.receivers",
+        *(f'[{{name: a, url: "env:{name}"}}]' for name in "ABC"),
+        tuple([Receiver(name="a", url=f"env:{name}")] for name in "ABC"),
     ),
     ("bounded text", "prices.currency", "EUR", "CHF", "GBP", ("EUR", "CHF", "GBP")),
     ("price", "prices.produced_per_gib", "0", "1.5", "null", (0.0, 1.5, None)),
@@ -144,9 +144,9 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
         "replication: {brokers: {1: 5.0e+6}}",
     ),
     (
-        "a key of a section that may be null",
-        {"ALERTS__WEBHOOK__URL": "env:X"},
-        "alerts: {webhook: {url: 'env:X'}}",
+        "a list of sections",
+        {"ALERTS__RECEIVERS": "[{name: a, url: 'env:X'}]"},
+        "alerts: {receivers: [{name: a, url: 'env:X'}]}",
     ),
     ("a section, key by key", {"PLAN": "{lease_s: 70}"}, "plan: {lease_s: 70, cooldown_s: 99}"),
     ("empty", {"PLAN__LEASE_S": ""}, "plan: {lease_s: 3600, cooldown_s: 99}"),
@@ -218,9 +218,9 @@ def test_no_section_and_no_key_has_what_is_between_them_in_variables() -> None:
         "kafka: Kafka has no property bootstrap.server (did you mean bootstrap.servers?)",
     ),
     (
-        "a key three deep",
-        {"ALERTS__WEBHOOK__URI": "env:X", "ALERTS__WEBHOOK__URL": "env:X"},
-        "unknown key alerts.webhook.uri (did you mean url?)",
+        "a key of a list of sections",
+        {"ALERTS__RECEIVERS": "[{name: a, uri: 'env:X'}]"},
+        "unknown key alerts.receivers.0.uri (did you mean url?)",
     ),
     ("past a bound", {"PLAN__LEASE_S": "5"}, "plan.lease_s = 5: Input should be greater than or"),
     ("a key below a number", {"PLAN__LEASE_S__X": "5"}, "plan.lease_s"),

@@ -27,6 +27,7 @@ from quotaflow.pipelines.monitoring import (
     webhook,
 )
 from quotaflow.pipelines.monitoring.notifications import Notification
+from quotaflow.pipelines.monitoring.notifier import Delivery
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -60,8 +61,14 @@ def conf(warehouse: Warehouse, server: Endpoint, monkeypatch: pytest.MonkeyPatch
 
 
 def overrides(warehouse: Warehouse, **options: Any) -> list[str]:
-    section = {"url": "env:HOOK", "timeout_s": 1.0} | options
-    return [f"warehouse.path={warehouse.conf.folder}", f"alerts.webhook={json.dumps(section)}"]
+    section = {"name": "hook", "url": "env:HOOK", "timeout_s": 1.0} | options
+    return [f"warehouse.path={warehouse.conf.folder}", f"alerts.receivers={json.dumps([section])}"]
+
+
+def deliver(conf: Conf, now: datetime) -> Delivery:
+    """What became of the events at the only receiver."""
+    (delivery,) = notifier.deliver(conf, now)
+    return delivery
 
 
 def alert(second: float, state: str = "opened", **others: Any) -> dict[str, Any]:
@@ -89,7 +96,7 @@ def test_a_quota_that_is_given_back_without_gain_is_for_a_person(
         change(2, "begun", **returned, observed=7.0),
     ]
     make_tables(Warehouse(conf.warehouse), {"config_changes": changes})
-    assert notifier.deliver(conf, NOW).sent == 1
+    assert deliver(conf, NOW).sent == 1
     assert texts(server) == [
         "quota restored: user mallory: producer_byte_rate = removed: the quota does not help"
     ]
@@ -115,13 +122,13 @@ def test_an_incident_is_sent_when_it_opens_and_ten_minutes_after_it_ended(
     make_tables(warehouse, {})
     days_ago = NOW - timedelta(hours=24)
     replace_diagnoses(warehouse, [suffering("a", 3_600), suffering("b", 3_600)])
-    assert notifier.deliver(conf, NOW).sent == 1
+    assert deliver(conf, NOW).sent == 1
     replace_diagnoses(warehouse, [suffering("a", 3_100), suffering("b", 3_060)])
-    assert notifier.deliver(conf, at(3_690)).sent == 0
-    assert notifier.deliver(conf, at(3_710)).sent == 1
+    assert deliver(conf, at(3_690)).sent == 0
+    assert deliver(conf, at(3_710)).sent == 1
     # Its start moves on with the day that is diagnosed.
     replace_diagnoses(warehouse, [suffering("c", 3_600, since=days_ago)])
-    assert notifier.deliver(conf, NOW).sent == 0
+    assert deliver(conf, NOW).sent == 0
     waits = "2 clients wait for a quota (producer_byte_rate of the default): a and b"
     assert [text.partition(" (")[0] for text in texts(server)] == [waits.partition(" (")[0]] * 2
     assert [body["kind"] for _, _, body in server.came] == ["incident_open", "incident_ended"]
@@ -138,7 +145,7 @@ def test_a_lag_is_sent_again_when_another_group_has_it_too(conf: Conf, server: E
     for groups, sent in (("a", 1), ("a", 0), ("ab", 1), ("ab", 0)):
         rows = [LAGS | {"group_id": group, "topic": group} for group in groups]
         make_table(warehouse, TABLES["why_groups_lag"], rows)
-        assert notifier.deliver(conf, NOW).sent == sent
+        assert deliver(conf, NOW).sent == sent
     assert len(server.came) == 2
 
 
@@ -162,7 +169,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
             "plans": [planned(1.5, "p1"), planned(7, "p2"), planned(7, "p2")],
         },
     )
-    delivery = notifier.deliver(conf, NOW)
+    delivery = deliver(conf, NOW)
     assert (delivery.sent, delivery.pending, delivery.problem) == (4, 0, None)
     metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
     assert texts(server) == [
@@ -175,7 +182,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
     assert (path, headers["Idempotency-Key"]) == (PATH, body["id"])
     assert (body["kind"], body["cluster_id"]) == ("alert_opened", "c1")
     assert body["details"]["client_id"] == "orders"
-    assert notifier.deliver(conf, NOW).sent == 0
+    assert deliver(conf, NOW).sent == 0
     assert len(server.came) == 4
 
 
@@ -189,7 +196,7 @@ def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: End
     for ended_s in (5, 9):
         ongoing = [burst | {"ended_at": at(ended_s)}, deploy]
         make_table(folder, TABLES["producer_id_bursts"], ongoing)
-        notifier.deliver(conf, NOW)
+        deliver(conf, NOW)
     assert texts(server) == [
         "User:eve as app-* at 10.0.0.5 took 39 producer ids; one client after another ends "
         "early, or works and ends; fix the crash, and let its supervisor wait longer after each "
@@ -203,11 +210,11 @@ def test_a_plan_frozen_anew_is_told_again_and_once(conf: Conf, server: Endpoint)
         "plans": [planned(1, "p1"), planned(1, "p2"), planned(7, "p3")],
     }
     make_tables(Warehouse(conf.warehouse), tables)
-    assert notifier.deliver(conf, NOW).sent == 1
+    assert deliver(conf, NOW).sent == 1
     again = tables | {"plans": [*tables["plans"], planned(5, "p1"), planned(6, "p1")]}
     other = elsewhere(conf, f"{conf.warehouse.folder}-later")
     make_tables(Warehouse(other.warehouse), again)
-    keys = {notice.key: notice.text for notice in notifier.pending(other, NOW)}
+    keys = {notice.key: notice.text for notice, _ in notifier.pending(other, NOW)}
     assert sorted(text.partition(" waits")[0] for text in keys.values()) == ["plan p1", "plan p2"]
     assert len(server.came) == 1
 
@@ -219,7 +226,7 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
     for number, each in enumerate((before, after)):
         other = elsewhere(conf, f"{conf.warehouse.folder}/{number}")
         make_tables(Warehouse(other.warehouse), {"metric_alert_events": [each]})
-        keys |= {notice.key for notice in notifier.pending(other, NOW)}
+        keys |= {notice.key for notice, _ in notifier.pending(other, NOW)}
     assert len(keys) == 1
 
 
@@ -247,13 +254,13 @@ def test_what_is_over_the_cap_is_summed_up_and_not_told_later(
     conf: Conf, server: Endpoint, happened: list[Notification]
 ) -> None:
     happened += made(25)
-    delivery = notifier.deliver(conf, NOW)
+    delivery = deliver(conf, NOW)
     assert (delivery.sent, delivery.summarized, len(server.came)) == (20, 5, 21)
     _, _, last = server.came[-1]
     assert last["text"] == "5 more: 5 alert_opened"
-    assert last["counts"] == {"alert_opened": 5}
+    assert (last["kind"], last["details"]["alert_opened"]) == ("summary", 5)
     assert server.came[0][2]["details"] == {"value": "nan"}
-    assert notifier.deliver(conf, NOW).sent == 0
+    assert deliver(conf, NOW).sent == 0
 
 
 @cases("answers", ("it comes back", [500, 503]), ("too many", [429, 200, 502]))
@@ -262,7 +269,7 @@ def test_an_answer_that_may_change_is_tried_again(
 ) -> None:
     happened += made(3)
     server.answers = list(answers)
-    assert notifier.deliver(conf, NOW).sent == 3
+    assert deliver(conf, NOW).sent == 3
     assert len(server.came) == 5
     keys = [headers["Idempotency-Key"] for _, headers, _ in server.came]
     assert len(set(keys)) == 3
@@ -273,10 +280,10 @@ def test_what_was_not_told_waits_and_is_told_once_it_can_be(
 ) -> None:
     happened += made(3)
     server.answers = [200, 500, 500, 500]
-    delivery = notifier.deliver(conf, NOW)
+    delivery = deliver(conf, NOW)
     assert (delivery.sent, delivery.pending) == (1, 2)
-    assert delivery.problem == "the webhook answered 500 each time"
-    delivery = notifier.deliver(conf, NOW)
+    assert delivery.problem == "hook: it answered 500 each time"
+    delivery = deliver(conf, NOW)
     assert (delivery.sent, delivery.pending, delivery.problem) == (2, 0, None)
 
 
@@ -285,7 +292,7 @@ def test_what_it_refuses_costs_nobody_else_and_is_counted(
 ) -> None:
     happened += made(3)
     server.answers = [200, 400]
-    delivery = notifier.deliver(conf, NOW)
+    delivery = deliver(conf, NOW)
     refused = ["alert_opened k1: it answered 400"]
     assert (delivery.sent, delivery.refused, delivery.pending) == (2, refused, 0)
 
@@ -293,7 +300,7 @@ def test_what_it_refuses_costs_nobody_else_and_is_counted(
 def test_it_goes_nowhere_else(conf: Conf, server: Endpoint, happened: list[Notification]) -> None:
     happened += made(1)
     server.answers = [302]
-    delivery = notifier.deliver(conf, NOW)
+    delivery = deliver(conf, NOW)
     assert "redirects are not followed" in str(delivery.problem)
     assert [path for path, _, _ in server.came] == [PATH]
 
@@ -306,9 +313,9 @@ def test_one_that_hangs_ends_after_its_timeout(
     let_go = threading.Event()
     server.before = lambda: bool(let_go.wait()) and None
     quick = config.load(overrides=overrides(warehouse, timeout_s=0.2, max_attempts=2))
-    delivery = notifier.deliver(quick, NOW)
+    delivery = deliver(quick, NOW)
     let_go.set()
-    assert delivery.problem == "the webhook was not reached: ReadTimeoutError"
+    assert delivery.problem == "hook: it was not reached: ReadTimeoutError"
     assert (delivery.sent, delivery.pending) == (0, 2)
 
 
@@ -327,17 +334,17 @@ def test_a_crash_after_it_was_told_tells_it_again_under_the_same_key(
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", crash)
         with pytest.raises(KeyboardInterrupt):
-            notifier.deliver(conf, NOW)
-    assert notifier.deliver(conf, NOW).sent == 2
+            deliver(conf, NOW)
+    assert deliver(conf, NOW).sent == 2
     assert [headers["Idempotency-Key"] for _, headers, _ in server.came] == ["k0", "k0", "k1"]
 
 
 def test_what_is_too_old_to_be_told_is_forgotten(conf: Conf, happened: list[Notification]) -> None:
     happened += made(2)
-    notifier.deliver(conf, NOW)
+    deliver(conf, NOW)
     assert len(sent_log.open_log(conf).times) == 2
     happened.clear()
-    notifier.deliver(conf, at(0) + timedelta(seconds=86_400))
+    deliver(conf, at(0) + timedelta(seconds=86_400))
     assert len(sent_log.open_log(conf).times) == 1
 
 
@@ -345,10 +352,9 @@ def test_text_of_a_client_steers_nobody(conf: Conf, server: Endpoint) -> None:
     hostile = f"<!channel> & {HOSTILE}\x1b[2J" + "x" * 10_000
     rows = [alert(1, client_id=hostile, principal="User:<http://x|y>", attributes=[])]
     make_tables(Warehouse(conf.warehouse), {"metric_alert_events": rows})
-    notifier.deliver(conf, NOW)
+    deliver(conf, NOW)
     ((_, _, body),) = server.came
-    assert "&lt;!channel&gt; &amp; " in body["text"]
-    assert not set(body["text"]) & set("<>\x1b\n\u202e")
+    assert not set(body["text"]) & set("\x1b\n\u202e")
     assert len(json.dumps(body)) < 2_000
 
 
@@ -367,7 +373,7 @@ def test_the_address_is_in_no_message(
         server.answers = answers
         printed = command("notify", "--csv", *options, code=code)
         assert "TOPSECRET" not in "".join(printed)
-    assert "sent,summarized,refused,pending,problem\n1,0,0,0,\n" in printed.out
+    assert "receiver,sent,summarized,refused,pending,problem\nhook,1,0,0,0,\n" in printed.out
     printed = command("notify", "--dry-run", *options)
     assert "TOPSECRET" not in "".join(printed) + caplog.text
     kept = [path.read_text() for path in Path(warehouse.conf.folder).rglob("*.json")]
@@ -382,8 +388,8 @@ def test_a_closed_port_is_told_without_its_name(
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HOOK", f"http://127.0.0.1:{free.getsockname()[1]}/x")
         quick = config.load(overrides=overrides(warehouse, max_attempts=1))
-        delivery = notifier.deliver(quick, NOW)
-    assert delivery.problem == "the webhook was not reached: NewConnectionError"
+        delivery = deliver(quick, NOW)
+    assert delivery.problem == "hook: it was not reached: NewConnectionError"
 
 
 @pytest.mark.parametrize(
@@ -402,17 +408,17 @@ def test_an_address_that_may_not_be_used_is_refused_unseen(
 ) -> None:
     monkeypatch.setenv("HOOK", url)
     with pytest.raises(ConfigError, match=expected) as caught:
-        notifier.deliver(config.load(overrides=overrides(warehouse)), NOW)
+        deliver(config.load(overrides=overrides(warehouse)), NOW)
     assert "TOPSECRET" not in str(caught.value)
 
 
 def test_an_address_in_plain_text_is_no_conf(warehouse: Warehouse) -> None:
-    with pytest.raises(ConfigError, match=r"alerts\.webhook\.url"):
+    with pytest.raises(ConfigError, match=r"alerts\.receivers\.0\.url"):
         config.load(overrides=overrides(warehouse, url="https://hooks.example.com/x"))
 
 
-def test_without_a_webhook_it_says_what_to_write(command: Command) -> None:
-    assert "alerts.webhook is not set" in command("notify", code=2).err
+def test_without_a_receiver_it_says_what_to_write(command: Command) -> None:
+    assert "alerts.receivers is empty" in command("notify", code=2).err
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", '{"k": 3}', '{"k": "yesterday"}'])
@@ -430,10 +436,10 @@ def test_a_log_that_cannot_be_written_ends_it_before_anything_is_told(
     in_the_way.mkdir()
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"cannot write .*sent.json.* Is a directory"):
-            notifier.deliver(conf, NOW)
+            deliver(conf, NOW)
     assert server.came == []
     in_the_way.rmdir()
-    assert notifier.deliver(conf, NOW).sent == 2
+    assert deliver(conf, NOW).sent == 2
 
 
 @dataclass

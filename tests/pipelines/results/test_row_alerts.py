@@ -1,0 +1,219 @@
+"""Alerts on rows of tables, views and answers: when they open and close, over real tables."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from quotaflow.pipelines.config import AlertsSection, Conf
+from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.results import row_alerts
+from quotaflow.pipelines.results.declared import result_of
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
+
+from ...cases import cases
+from ...rows import HOSTILE, Row, alert, at
+from ...schemas.views.view_tables import make_table, no_session
+
+NOW = at(3_600)
+LAG = AlertRule(
+    name="lag", view="group_lag", where="lag > 10", key=["group_id"], show=["lag"], for_s=60
+)
+AT_ONCE = LAG.model_copy(update={"name": "now", "for_s": 0, "severity": "critical"})
+
+
+def of_group(group: str, lag: int, **others: Any) -> Row:
+    given = {"cluster_id": "c1", "group_id": group, "topic": "t", "partition": 0, "lag": lag}
+    return given | {"position_known_at": NOW} | others
+
+
+class Watched:
+    """The tables of a warehouse, and its rules: `see` fills group_lag before it."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self.warehouse = warehouse
+        self.reports: list[str] = []
+
+    def see(self, second: float, rows: list[Row], *rules: AlertRule) -> int:
+        make_table(self.warehouse, TABLES["group_lag"], rows)
+        return self.again(second, *rules)
+
+    def again(self, second: float, *rules: AlertRule, cluster_id: str | None = None) -> int:
+        alerts = AlertsSection(rules=list(rules))
+        row_alerts.check(alerts)
+        return row_alerts.watch(
+            alerts,
+            self.warehouse,
+            no_session,
+            cluster_id=cluster_id,
+            now=NOW + timedelta(seconds=second),
+            report=self.reports.append,
+        )
+
+    @property
+    def events(self) -> list[tuple[Any, ...]]:
+        rows = FolderReader(self.warehouse).rows(
+            "SELECT *, CAST(attributes AS VARCHAR) AS key FROM metric_alert_events "
+            "ORDER BY event_time, rule, key"
+        )
+        return [
+            (
+                (row["event_time"] - NOW).total_seconds(),
+                row["rule"],
+                dict(row["attributes"]).get("group_id"),
+                row["state"],
+                row["reason"],
+            )
+            for row in rows
+        ]
+
+    def alerts(self, *columns: str) -> list[tuple[Any, ...]]:
+        sql = f"SELECT {', '.join(columns)} FROM alerts"
+        return sorted(
+            (tuple(row.values()) for row in FolderReader(self.warehouse).rows(sql)), key=str
+        )
+
+
+@pytest.fixture
+def watched(warehouse: Warehouse) -> Watched:
+    return Watched(warehouse)
+
+
+def test_an_alert_opens_after_its_time_and_closes_when_the_row_is_gone(watched: Watched) -> None:
+    lags = [of_group("a", 50), of_group("a", 70, partition=1), of_group("b", 1)]
+    assert watched.see(0, lags, LAG) == 1
+    assert watched.alerts("rule") == []
+    assert watched.again(59, LAG) == 0
+    assert watched.again(60, LAG) == 1
+    assert watched.again(120, LAG) == 0
+    assert watched.see(180, [of_group("a", 3)], LAG) == 1
+    assert watched.again(240, LAG) == 0
+    assert watched.events == [
+        (0, "lag", "a", "pending", None),
+        (60, "lag", "a", "opened", None),
+        (180, "lag", "a", "closed", "cleared"),
+    ]
+    columns = ("rule", "watched", "is_open", "opened_at", "closed_at", "duration_ms", "severity")
+    opened, closed = NOW + timedelta(seconds=60), NOW + timedelta(seconds=180)
+    assert watched.alerts(*columns) == [
+        ("lag", "group_lag", False, opened, closed, 180_000, "warning")
+    ]
+    assert watched.reports == []
+
+
+def test_what_is_brief_is_no_alert_and_each_key_is_one(watched: Watched) -> None:
+    both = [of_group("a", 50), of_group("b", 50)]
+    assert watched.see(0, both, LAG, AT_ONCE) == 4
+    assert watched.see(30, both[1:], LAG, AT_ONCE) == 2
+    assert watched.see(60, both, LAG, AT_ONCE) == 3
+    assert watched.alerts("rule", "is_open", "attributes", "shown", "severity") == [
+        ("lag", True, [("group_id", "b")], [("lag", "50")], "warning"),
+        ("now", False, [("group_id", "a")], [], "critical"),
+        ("now", True, [("group_id", "a")], [("lag", "50")], "critical"),
+        ("now", True, [("group_id", "b")], [("lag", "50")], "critical"),
+    ]
+    assert ("lag", "a", "closed", "brief") in [event[1:] for event in watched.events]
+
+
+def test_a_rule_that_conf_has_no_longer_closes_its_alerts(watched: Watched) -> None:
+    watched.see(0, [of_group("a", 50)], AT_ONCE)
+    assert watched.again(60) == 1
+    assert watched.again(120) == 0
+    assert watched.events[-1] == (60, "now", "a", "closed", "retired")
+
+
+def test_another_key_is_another_alert(watched: Watched) -> None:
+    watched.see(0, [of_group("a", 50)], AT_ONCE)
+    wider = AT_ONCE.model_copy(update={"key": ["group_id", "topic"]})
+    assert watched.again(60, wider) == 2
+    assert [event[3] for event in watched.events] == ["opened", "opened", "closed"]
+
+
+def test_a_conf_of_one_cluster_leaves_alerts_of_others(watched: Watched) -> None:
+    rows = [of_group("a", 50), of_group("a", 50, cluster_id="c2")]
+    assert watched.see(0, rows, AT_ONCE) == 2
+    assert watched.again(60, cluster_id="c2") == 1
+    assert watched.alerts("cluster_id", "is_open") == [("c1", True), ("c2", False)]
+
+
+def test_rows_that_cannot_be_read_change_nothing(watched: Watched) -> None:
+    assert watched.again(0, AT_ONCE) == 0
+    watched.see(10, [of_group("a", 50)], AT_ONCE)
+    broken = AT_ONCE.model_copy(update={"where": "lag > CAST(group_id AS INT)"})
+    assert watched.again(60, broken) == 0
+    assert "alert rule now is not evaluated: Conversion Error" in watched.reports[0]
+    assert watched.alerts("is_open") == [(True,)]
+
+
+def test_more_alerts_than_allowed_are_said_and_none_closes(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_alerts, "MAX_ROWS", 2)
+    assert watched.see(0, [of_group("z", 50)], AT_ONCE) == 1
+    assert watched.see(60, [of_group(name, 50) for name in "abcz"], AT_ONCE) == 2
+    assert watched.reports == ["alert rule now has more than 2 alerts: narrow it"]
+    assert {event[2:4] for event in watched.events} == {
+        ("z", "opened"),
+        ("a", "opened"),
+        ("b", "opened"),
+    }
+
+
+def test_a_rebuild_of_readings_leaves_alerts_on_rows(watched: Watched) -> None:
+    """Both are rows of one table, and a result replaces its own alone."""
+    make_table(watched.warehouse, TABLES["metric_alert_events"], [alert(0, "opened", series_id=1)])
+    watched.see(0, [of_group(HOSTILE, 50)], AT_ONCE)
+    scope = result_of("metric_alert_events", Conf()).scope
+    rows = FolderReader(watched.warehouse).rows(
+        f"SELECT rule, {scope} AS is_own FROM metric_alert_events"
+    )
+    assert {row["rule"]: row["is_own"] for row in rows} == {"slow": True, "now": False}
+
+
+def test_incidents_and_diagnoses_can_be_watched(watched: Watched) -> None:
+    rules = [
+        AlertRule(
+            name="quota",
+            view="incidents",
+            where="state = 'open' AND cause = 'quota' AND list_contains(names, 'orders')",
+            key=["symptom", "cause", "origin"],
+            show=["subjects", "names"],
+            for_s=0,
+        ),
+        AlertRule(name="any", view="diagnoses", where="is_ongoing", for_s=0),
+    ]
+    suffers = {"cluster_id": "c1", "principal": "User:o", "client_id": "orders", "api": "PRODUCE"}
+    suffers |= {"rank": 1, "since": at(0), "until": NOW, "known_until": NOW, "symptom": "slow"}
+    suffers |= {"cause": "quota", "detail": "producer_byte_rate", "facts": []}
+    for table in ("client_diagnoses", "why_groups_lag", "reassignments"):
+        rows = [suffers] if table == "client_diagnoses" else []
+        make_table(watched.warehouse, TABLES[table], rows)
+    assert watched.again(0, *rules) == 2
+    assert watched.reports == []
+    origin = [("cause", "quota"), ("origin", "producer_byte_rate of the default")]
+    assert watched.alerts("rule", "attributes", "shown") == [
+        ("any", [], []),
+        ("quota", [*origin, ("symptom", "slow")], [("subjects", "1"), ("names", "[orders]")]),
+    ]
+
+
+@cases(
+    ("rule", "message"),
+    ("no table", {"view": "group_lags"}, r"lag: no table group_lags \(did you mean group_lag\?\)"),
+    ("no column", {"key": ["group"]}, r"group_lag has no column group \(did you mean group_id"),
+    ("no column to show", {"show": ["lags"]}, "group_lag has no column lags"),
+    ("no column in it", {"where": "lags > 3"}, "group_lag has no column lags"),
+    ("a subquery", {"where": "lag IN (SELECT 1)"}, "has columns of group_lag, and no query"),
+    ("more clauses", {"where": "true) ORDER BY (lag"}, "and no query"),
+    ("a union", {"where": "true) UNION SELECT 1 WHERE (true"}, "and no query"),
+    ("a setting", {"where": "lag > getvariable('x')"}, "the function getvariable is not allowed"),
+    ("no SQL", {"where": "lag >"}, "syntax error"),
+    ("two statements", {"where": "true); DROP TABLE x; SELECT (1"}, "only one query"),
+)
+def test_a_rule_that_can_never_be_true_is_refused(rule: dict[str, Any], message: str) -> None:
+    given = {"name": "lag", "view": "group_lag", "where": "lag > 1"} | rule
+    with pytest.raises(ConfigError, match=message):
+        row_alerts.check(AlertsSection(rules=[AlertRule(**given)]))
