@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS, VIEWS
-from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.sql_literals import like_pattern, literal
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config.cluster import Team
@@ -126,16 +126,10 @@ def team_sql(teams: Sequence["Team"], **columns: str) -> str:
     cases = []
     for team in teams:
         tests = [
-            f"{column} LIKE {literal(_like(pattern))} ESCAPE '!'"
+            f"{column} LIKE {literal(like_pattern(pattern))} ESCAPE '!'"
             for kind, column in columns.items()
             for pattern in getattr(team, kind)
         ]
         if tests:
             cases.append(f"WHEN {' OR '.join(tests)} THEN {literal(team.team)}")
     return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
-
-
-def _like(pattern: str) -> str:
-    for special in "!%_":
-        pattern = pattern.replace(special, f"!{special}")
-    return pattern.replace("*", "%")

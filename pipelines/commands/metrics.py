@@ -10,6 +10,7 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.monitoring import grafana, rule_file
+from quotaflow.pipelines.monitoring.grafana import BOARDS, OWN
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.schemas.kip_metrics import KIP_METRICS
@@ -60,7 +61,10 @@ _Kip = Annotated[
     ),
 ]
 _Rules = Annotated[
-    bool, typer.Option("--rules", help="Print alerts on quotaflow itself, as Prometheus' rules.")
+    bool,
+    typer.Option(
+        "--rules", help="Print alerts on quotaflow itself and on answers, as Prometheus' rules."
+    ),
 ]
 _Runbooks = Annotated[
     str,
@@ -74,6 +78,15 @@ _Grafana = Annotated[
     bool,
     typer.Option("--grafana", help="Print a Grafana dashboard of quotaflow itself, to import."),
 ]
+_Board = Annotated[
+    str,
+    typer.Option(
+        "--board",
+        metavar="NAME",
+        help=f"With --grafana: a dashboard of answers: {', '.join(BOARDS[1:])}.",
+        autocompletion=lambda: BOARDS,
+    ),
+]
 
 
 def metrics(
@@ -85,6 +98,7 @@ def metrics(
     rules: _Rules = False,
     runbooks: _Runbooks = "",
     grafana: _Grafana = False,
+    board: _Board = OWN,
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
@@ -94,17 +108,23 @@ def metrics(
     as records-lag-max. For a name of a KIP or its draft it shows what is sent instead, or that no
     client sends it, and the column that has the values. Standard metrics are those
     of KIP-714. `quotaflow show unknown_metrics` shows other metrics that came. With --rules or
-    --grafana it prints files for the metrics of quotaflow itself, with the bounds of conf.
+    --grafana it prints files for the metrics of quotaflow itself, and of answers that conf exports
+    (monitoring.export), with the bounds of conf.
 
     Example: quotaflow metrics throttle time --client librdkafka
 
     Example: quotaflow metrics --grafana > quotaflow-dashboard.json
+
+    Example: quotaflow metrics --grafana --board groups > groups-dashboard.json
     """
     if rules or grafana:
         if (rules and grafana) or any((pattern, client, kind, kip)) or layout != Layout():
             raise ConfigError("--rules and --grafana print a file each: give one of them, alone")
-        output.lines([_of_ourselves(conf.load(), runbooks, rules=rules)])
+        _check("--board", board, BOARDS)
+        output.lines([_of_ourselves(conf.load(), runbooks, board, rules=rules)])
         return
+    if board != OWN:
+        raise ConfigError("--board names a dashboard: give --grafana too")
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)
     _check("--kip", kip, KIPS)
@@ -126,11 +146,11 @@ def _all_metrics() -> "list[Metric | KipMetric]":
     return sorted(metrics, key=lambda metric: (metric.name, metric.kip or ""))
 
 
-def _of_ourselves(conf: "Conf", runbooks: str, *, rules: bool) -> str:
+def _of_ourselves(conf: "Conf", runbooks: str, board: str, *, rules: bool) -> str:
     """The rule file, or the dashboard."""
     if rules:
         return rule_file.text(conf.health, runbooks).rstrip()
-    return grafana.text(conf.health)
+    return grafana.text(conf.health, board)
 
 
 def _matches(

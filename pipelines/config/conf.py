@@ -18,6 +18,7 @@ from quotaflow.pipelines.config.ingest import (
     PrivacySection,
 )
 from quotaflow.pipelines.config.kafka import KafkaSection
+from quotaflow.pipelines.config.monitoring import MonitoringSection
 from quotaflow.pipelines.config.plan import DEFAULT_EXCLUDED, PlanSection, ReplicationSection
 from quotaflow.pipelines.config.results import (
     CLIENT_ID_RACKS,
@@ -70,6 +71,7 @@ class Conf(Section):
     feedback: FeedbackSection = FeedbackSection()
     privacy: PrivacySection = PrivacySection()
     health: HealthSection = HealthSection()
+    monitoring: MonitoringSection = MonitoringSection()
     quality: QualitySection = QualitySection()
     upkeep: UpkeepSection = UpkeepSection()
     serve: ServeSection = ServeSection()

@@ -1,14 +1,15 @@
-"""The charts of own_metrics.yaml as a dashboard of Grafana, to be imported.
+"""The charts of own_metrics.yaml and answer_metrics.yaml as dashboards of Grafana, to be imported.
 
-It has neither an id nor a uid: Grafana gives both at import. The data source and the instances are
-variables of the dashboard.
+They have neither an id nor a uid: Grafana gives both at import. The data source, the instances and
+the clusters are variables of a dashboard, so that it can be shared.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from quotaflow.pipelines.config import HealthSection
+from quotaflow.pipelines.monitoring import answer_metrics
 from quotaflow.pipelines.monitoring.own_metrics import (
     OWN_METRICS,
     PREFIX,
@@ -20,25 +21,34 @@ from quotaflow.pipelines.monitoring.own_metrics import (
 
 Json = dict[str, Any]
 _DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_INSTANCES = 'instance=~"$instance"'
+OWN = "quotaflow"
+BOARDS = (OWN, *answer_metrics.BOARDS)
+"""The dashboards: of quotaflow itself, and of answers."""
+_INSTANCES, _CLUSTERS = 'instance=~"$instance"', 'cluster_id=~"$cluster"'
+_GRAFANA_VERSION = "10.0.0"
 _COLUMNS = 24
 _STAT_SIZE, _LINES_SIZE = (4, 4), (12, 8)
 _SCHEMA_VERSION = 39
 _YES_NO = "bool_yes_no"
 
 
-def text(bounds: HealthSection) -> str:
-    """The dashboard as JSON."""
-    return json.dumps(dashboard(bounds), indent=2, sort_keys=True)
+def text(bounds: HealthSection, board: str = OWN) -> str:
+    """A dashboard as JSON."""
+    return json.dumps(dashboard(bounds, board), indent=2, sort_keys=True)
 
 
-def dashboard(bounds: HealthSection) -> Json:
+def dashboard(bounds: HealthSection, board: str = OWN) -> Json:
     """Numbers first, then lines over time."""
+    panels = list(_panels(bounds, board))
+    about = "The health of quotaflow itself" if board == OWN else f"Answers about {board}"
+    made_by = "quotaflow metrics --grafana" + ("" if board == OWN else f" --board {board}")
     return {
+        "__inputs": [],
+        "__requires": _requirements({panel["type"] for panel in panels}),
         "id": None,
         "uid": None,
-        "title": "quotaflow",
-        "description": "The health of quotaflow itself. Made by quotaflow metrics --grafana",
+        "title": "quotaflow" if board == OWN else f"quotaflow: {board}",
+        "description": f"{about}. Made by {made_by}",
         "tags": ["quotaflow", "kafka"],
         "schemaVersion": _SCHEMA_VERSION,
         "version": 0,
@@ -49,29 +59,48 @@ def dashboard(bounds: HealthSection) -> Json:
         "time": {"from": "now-6h", "to": "now"},
         "annotations": {"list": []},
         "links": [],
-        "templating": {"list": _variables()},
-        "panels": list(_panels(bounds)),
+        "templating": {"list": _variables(board)},
+        "panels": panels,
     }
 
 
-def _variables() -> list[Json]:
-    query = f"label_values({PREFIX}up, instance)"
-    shown = {"hide": 0, "skipUrlSync": False}
+def _requirements(kinds: set[str]) -> list[Json]:
+    """What Grafana needs to show a dashboard that is shared."""
     return [
-        {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
-        | {"refresh": 1, "includeAll": False, "multi": False, "current": {}, "options": []}
-        | shown,
-        {"name": "instance", "label": "Instance", "type": "query", "datasource": _DATA_SOURCE}
-        | {"query": {"query": query, "refId": "instance"}, "definition": query, "refresh": 2}
-        | {"includeAll": True, "allValue": ".*", "multi": True, "sort": 1, "options": []}
-        | {"current": {"selected": True, "text": ["All"], "value": ["$__all"]}}
-        | shown,
+        {"type": "grafana", "id": "grafana", "name": "Grafana", "version": _GRAFANA_VERSION},
+        {"type": "datasource", "id": "prometheus", "name": "Prometheus", "version": "1.0.0"},
+        *({"type": "panel", "id": each, "name": each, "version": ""} for each in sorted(kinds)),
     ]
 
 
-def _panels(bounds: HealthSection) -> Iterator[Json]:
+def _variables(board: str) -> list[Json]:
+    shown = {"hide": 0, "skipUrlSync": False}
+    source: Json = {"name": "datasource", "label": "Data source", "type": "datasource"}
+    source |= {"query": "prometheus", "refresh": 1, "includeAll": False, "multi": False}
+    source |= {"current": {}, "options": []} | shown
+    instances = _query_variable("instance", "Instance", f"label_values({PREFIX}up, instance)")
+    if board == OWN:
+        return [source, instances]
+    (first, *_) = answer_metrics.metrics(board)
+    clusters = f"label_values({first.full_name}, cluster_id)"
+    return [source, instances, _query_variable("cluster", "Cluster", clusters)]
+
+
+def _query_variable(name: str, label: str, query: str) -> Json:
+    """A variable with the values of a label: all of them at first."""
+    return (
+        {"name": name, "label": label, "type": "query", "datasource": _DATA_SOURCE}
+        | {"query": {"query": query, "refId": name}, "definition": query, "refresh": 2}
+        | {"includeAll": True, "allValue": ".*", "multi": True, "sort": 1, "options": []}
+        | {"current": {"selected": True, "text": ["All"], "value": ["$__all"]}}
+        | {"hide": 0, "skipUrlSync": False}
+    )
+
+
+def _panels(bounds: HealthSection, board: str) -> Iterator[Json]:
     """Panels from left to right and from the top down, without gaps."""
-    charts = [(metric, chart) for metric in OWN_METRICS.values() if (chart := metric.chart)]
+    metrics = OWN_METRICS.values() if board == OWN else answer_metrics.metrics(board)
+    charts = [(metric, chart) for metric in metrics if (chart := metric.chart)]
     stats = [each for each in charts if each[1].kind == STAT]
     lines = [each for each in charts if each[1].kind != STAT]
     y, number = 0, 0
@@ -88,7 +117,7 @@ def _panels(bounds: HealthSection) -> Iterator[Json]:
 
 
 def _panel(metric: OwnMetric, chart: Chart, bounds: HealthSection) -> Json:
-    expression = _of_instances(chart.expr or metric.full_name)
+    expression = _selected(metric, chart.expr or metric.full_name)
     is_stat = chart.kind == STAT
     target = {"refId": "A", "datasource": _DATA_SOURCE, "expr": expression}
     target |= {"legendFormat": chart.legend if metric.labels else "{{instance}}"}
@@ -111,15 +140,10 @@ def _panel(metric: OwnMetric, chart: Chart, bounds: HealthSection) -> Json:
     }
 
 
-def _of_instances(expression: str) -> str:
-    """The expression of the chosen instances alone; the metric of a chart has no other labels."""
-    names = (metric.full_name for metric in OWN_METRICS.values())
-    return _first_replaced(expression, sorted(names, key=len, reverse=True))
-
-
-def _first_replaced(expression: str, names: Iterable[str]) -> str:
-    name = next(name for name in names if name in expression)
-    return expression.replace(name, f"{name}{{{_INSTANCES}}}")
+def _selected(metric: OwnMetric, expression: str) -> str:
+    """The expression of the chosen instances and clusters alone: it names its own metric."""
+    chosen = [_INSTANCES, *([_CLUSTERS] if "cluster_id" in metric.labels else [])]
+    return expression.replace(metric.full_name, f"{metric.full_name}{{{','.join(chosen)}}}", 1)
 
 
 def _thresholds(chart: Chart, bounds: HealthSection) -> Json:

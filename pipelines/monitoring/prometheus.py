@@ -2,7 +2,8 @@
 
 own_metrics.py declares them. Times are absolute, not ages, so that a stopped pipeline is visible.
 Counters count the rows of the current UTC day and start again with the next, which Prometheus reads
-as a restart. Labels are our own names, never a client's.
+as a restart. Labels are our own names, and a client's only where conf exports an answer
+(answer_metrics.py).
 """
 
 import re
@@ -20,7 +21,7 @@ from quotaflow.pipelines.areas.pipeline import ROWS_OF_TODAY
 from quotaflow.pipelines.areas.question import filled
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
-from quotaflow.pipelines.monitoring import health
+from quotaflow.pipelines.monitoring import answer_metrics, health
 from quotaflow.pipelines.monitoring.job_health import JobHealth
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS, PREFIX, OwnMetric
 from quotaflow.pipelines.warehouse.readers import open_reader
@@ -32,18 +33,23 @@ if TYPE_CHECKING:
 Sample = tuple[list[str | None], float | None]
 _LOOPBACK = "127.0.0.1"
 _MAX_PORT = 65_535
-_FRESH_FOR = timedelta(seconds=15)
+_FRESH_FOR, _ANSWERS_FRESH_FOR = timedelta(seconds=15), timedelta(seconds=60)
 _NEVER = datetime.fromtimestamp(0, UTC)
 _OUR_NAME = re.compile(r"[\w.-]{1,80}")
 
 
 @dataclass(slots=True, eq=False)
 class MetricsCollector:
-    """A collector of prometheus_client: reads the tables on a scrape, at most every 15 s."""
+    """A collector of prometheus_client: reads the tables on a scrape, at most every 15 s.
+
+    Answers, which change about once a minute, at most so often.
+    """
 
     conf: Conf
     _kept: list[Any] = field(default_factory=list)
+    _of_answers: list[Any] = field(default_factory=list)
     _read_at: datetime = _NEVER
+    _answers_read_at: datetime = _NEVER
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def collect(self) -> list[Any]:
@@ -52,7 +58,10 @@ class MetricsCollector:
         with self._lock:
             if now - self._read_at >= _FRESH_FOR:
                 self._kept, self._read_at = list(families(self.conf, now)), now
-            return self._kept
+            if now - self._answers_read_at >= _ANSWERS_FRESH_FOR:
+                self._of_answers = list(families_of_answers(self.conf, now))
+                self._answers_read_at = now
+            return [*self._kept, *self._of_answers]
 
 
 @contextmanager
@@ -127,6 +136,22 @@ def families(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily | Counter
         return
     for name, metric in OWN_METRICS.items():
         yield _family(metric, samples[name])
+
+
+def families_of_answers(conf: Conf, now: datetime) -> "Iterator[GaugeMetricFamily]":
+    """The metrics of the answers that conf exports; none where the tables cannot be read."""
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415  an extra
+
+    exports = conf.monitoring.export
+    try:
+        read = list(answer_metrics.samples(exports, open_reader(conf), now)) if exports else []
+    except QuotaflowError:
+        return
+    for metric, samples in read:
+        family = GaugeMetricFamily(metric.full_name, metric.meaning, labels=metric.labels)
+        for label_values, value in samples:
+            family.add_metric(label_values, value)
+        yield family
 
 
 def _family(

@@ -1,15 +1,16 @@
-"""The alerts of own_metrics.py as a rule file of Prometheus."""
+"""The alerts on quotaflow's own metrics, and on answers, as a rule file of Prometheus."""
 
 from typing import Any
 
 import yaml
 
 from quotaflow.pipelines.config import HealthSection
-from quotaflow.pipelines.monitoring import own_metrics, runbook
+from quotaflow.pipelines.monitoring import answer_metrics, own_metrics, runbook
 from quotaflow.pipelines.monitoring.own_metrics import Alert
 
 _HEAD = """\
-# Alerts on quotaflow's own metrics, made by `quotaflow metrics --rules`. Bounds are those of conf.
+# Alerts on quotaflow itself, and on answers that conf exports (monitoring.export), made by
+# `quotaflow metrics --rules`. Bounds are those of conf.
 # Check the file: promtool check rules FILE. Name it in rule_files of prometheus.yml.
 """
 
@@ -17,8 +18,14 @@ _HEAD = """\
 def text(bounds: HealthSection, runbooks: str = "") -> str:
     """The file. `runbooks` is the address of the runbook; without one it is PAGE of runbook.py."""
     page = runbooks or runbook.PAGE
-    group = {"name": "quotaflow", "rules": [_rule(a, bounds, page) for a in own_metrics.alerts()]}
-    return _HEAD + yaml.safe_dump({"groups": [group]}, sort_keys=False, width=100)
+    groups = [
+        {"name": name, "rules": [_rule(alert, bounds, page) for alert in alerts]}
+        for name, alerts in (
+            ("quotaflow", own_metrics.alerts()),
+            ("quotaflow_answers", answer_metrics.alerts()),
+        )
+    ]
+    return _HEAD + yaml.safe_dump({"groups": groups}, sort_keys=False, width=100)
 
 
 def _code(alert: Alert) -> dict[str, str]:

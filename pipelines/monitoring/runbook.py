@@ -1,9 +1,10 @@
-"""Own metrics and their alerts in words: the runbook, and the page of metrics."""
+"""Metrics and their alerts in words: the runbook, and the page of metrics."""
 
 import re
+from collections.abc import Iterator
 
 from quotaflow.pipelines.config import HealthSection
-from quotaflow.pipelines.monitoring import own_metrics
+from quotaflow.pipelines.monitoring import answer_metrics, own_metrics
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS, Alert, OwnMetric
 
 PAGE = "docs/reference/runbook.md"
@@ -12,15 +13,26 @@ _VARIABLE = re.compile(r"\{\{ \$(?:labels\.)?(\w+)(?: \| \w+)? \}\}")
 _HEAD = """\
 # Runbook: what each alert means and what to do
 
-This page is for people on call for quotaflow itself. `quotaflow metrics --rules` prints these
-alerts for Prometheus, with a link to the section here in `runbook_url`. Bounds below are the
+This page is for people on call for quotaflow and its cluster. `quotaflow metrics --rules` prints
+these alerts for Prometheus, with a link to the section here in `runbook_url`. Bounds below are the
 defaults of conf.
 """
 _METRICS_HEAD = """\
-# Metrics of quotaflow itself, and their alerts
+# Metrics of quotaflow itself and of answers, and their alerts
 
-This page is a reference for engineers who build dashboards and alerts of quotaflow itself:
+This page is a reference for engineers who build dashboards and alerts:
 [how to export the metrics](../operate.md#metrics).
+"""
+_ANSWERS_HEAD = """
+## Metrics of answers
+
+Those of the answers that conf names in `monitoring.export`. Labels have names that clients chose.
+"""
+_BOUNDS_HEAD = """
+A row of an answer is a metric while it is past the bound of conf, or this one:
+"""
+_ALERTS_HEAD = """
+## Alerts
 """
 
 
@@ -31,16 +43,28 @@ def anchor(alert: Alert) -> str:
 
 def page() -> str:
     """The runbook, in Markdown."""
-    return "\n".join([_HEAD, *(_section(alert) for alert in own_metrics.alerts())])
+    return "\n".join([_HEAD, *map(_section, _alerts())])
 
 
 def metrics_page() -> str:
-    """The metrics, then the alerts, in Markdown."""
-    metrics = ["| metric | kind | labels | meaning |", "| --- | --- | --- | --- |"]
-    metrics += map(_metric_row, OWN_METRICS.values())
+    """The metrics, those of answers, then the alerts, in Markdown."""
+    head = ["| metric | kind | labels | meaning |", "| --- | --- | --- | --- |"]
+    own = map(_metric_row, [*OWN_METRICS.values(), answer_metrics.DROPPED])
+    rows = map(_metric_row, answer_metrics.metrics())
+    bounds = (
+        f"- `{each.answer}`: `quotaflow_{each.metrics[0].name}` above {each.above:g}; `names` are "
+        f"those of `{each.named_by}`"
+        for each in answer_metrics.ANSWERS.values()
+    )
     alerts = ["| alert | severity | fires if | for |", "| --- | --- | --- | --- |"]
-    alerts += map(_alert_row, own_metrics.alerts())
-    return "\n".join([_METRICS_HEAD, *metrics, "", *alerts, ""])
+    alerts += map(_alert_row, _alerts())
+    of_answers = [_ANSWERS_HEAD, *head, *rows, _BOUNDS_HEAD, *bounds]
+    return "\n".join([_METRICS_HEAD, *head, *own, *of_answers, _ALERTS_HEAD, *alerts, ""])
+
+
+def _alerts() -> Iterator[Alert]:
+    yield from own_metrics.alerts()
+    yield from answer_metrics.alerts()
 
 
 def _section(alert: Alert) -> str:

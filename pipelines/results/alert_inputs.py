@@ -5,7 +5,7 @@ import pyarrow as pa
 from quotaflow.pipelines.compute import texts
 from quotaflow.pipelines.config import AlertsSection
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.sql_literals import like_pattern, literal
 from quotaflow.schemas.table import DOUBLE, INT, STRING
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
@@ -25,7 +25,6 @@ _RULES = pa.schema(
         pa.field("subscribe_interval_ms", INT),
     ]
 )
-_LIKE = str.maketrans({"*": "%", "%": "!%", "_": "!_", "!": "!!"})
 _CALCULATED = {*alerts.READINGS.names, *alerts.EVENT.names, "event_time"}
 
 
@@ -68,7 +67,7 @@ def readings(conf: AlertsSection) -> str:
 def _row(rule: AlertRule) -> dict[str, object]:
     return {
         "rule": rule.name,
-        "pattern": _pattern(rule),
+        "pattern": like_pattern(rule.metric or ""),
         "labels": list(rule.labels.items()),
         "severity": rule.severity,
         "owner": rule.owner,
@@ -78,12 +77,7 @@ def _row(rule: AlertRule) -> dict[str, object]:
     }
 
 
-def _pattern(rule: AlertRule) -> str:
-    """The rule's metric for LIKE with the escape character !, in which * matches any text."""
-    return (rule.metric or "").translate(_LIKE)
-
-
 def _names(rule: AlertRule) -> str:
-    metric = f"metric LIKE {literal(_pattern(rule))} ESCAPE '!'"
+    metric = f"metric LIKE {literal(like_pattern(rule.metric or ''))} ESCAPE '!'"
     labels = [f"attributes[{literal(k)}] = {literal(v)}" for k, v in rule.labels.items()]
     return " AND ".join([metric, *labels])

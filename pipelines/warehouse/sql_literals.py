@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 # In a literal, Spark reads a backslash as an escape, which can end the literal, and replaces
 # ${env:NAME} by the environment variable. DuckDB does neither.
 _SPECIAL = re.compile(r"([\\$])")
+_LIKE = str.maketrans({"*": "%", "%": "!%", "_": "!_", "!": "!!"})
 
 
 def literal(value: str | float | datetime | None) -> str:
@@ -15,6 +16,11 @@ def literal(value: str | float | datetime | None) -> str:
     if isinstance(value, datetime):
         return f"timestamp '{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}'"
     return _text(value) if isinstance(value, str) else repr(value)
+
+
+def like_pattern(pattern: str) -> str:
+    """A pattern in which * matches any text, for LIKE with the escape character !."""
+    return pattern.translate(_LIKE)
 
 
 def _text(value: str) -> str:

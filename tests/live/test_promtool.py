@@ -1,5 +1,6 @@
 """Rules and panels by promtool of Debian: they are valid, and alerts fire when they should."""
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,14 @@ import pytest
 import yaml
 
 from quotaflow.pipelines.config import HealthSection
-from quotaflow.pipelines.monitoring import grafana, own_metrics, rule_file
+from quotaflow.pipelines.monitoring import answer_metrics, grafana, own_metrics, rule_file
 
 from . import fetched
 
 pytestmark = pytest.mark.more
 
+ALERTS = [*own_metrics.alerts(), *answer_metrics.alerts()]
+LAG = 'quotaflow_group_lag_seconds{cluster_id="c",group_id="g",topic="t"}'
 QUARANTINED = 'quotaflow_rows_total{quotaflow_job="j",table="t",outcome="quarantined",reason="r"}'
 HEALTHY = [
     ("quotaflow_up", "1+0x400"),
@@ -35,6 +38,8 @@ CASES = [
     ({QUARANTINED: "_x190 3+0x200"}, {"QuotaflowRowsQuarantined"}),
     ({'quotaflow_checks_failing{severity="critical"}': "1+0x400"}, {"QuotaflowChecksFailing"}),
     ({'quotaflow_checks_failing{severity="warning"}': "1+0x400"}, set()),
+    ({LAG: "400+0x400"}, {"QuotaflowGroupLags"}),
+    ({LAG: "400+0x195 10+0x205"}, set()),
 ]
 
 
@@ -52,13 +57,13 @@ def run(*command: str | Path) -> str:
 def test_the_rule_file_is_valid(promtool: Path, tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(rule_file.text(HealthSection()), encoding="utf-8")
-    rules = len(list(own_metrics.alerts()))
-    assert f"SUCCESS: {rules} rules found" in run(promtool, "check", "rules", file)
+    assert f"SUCCESS: {len(ALERTS)} rules found" in run(promtool, "check", "rules", file)
 
 
-def test_every_panel_of_the_dashboard_is_a_valid_query(promtool: Path, tmp_path: Path) -> None:
-    panels = grafana.dashboard(HealthSection())["panels"]
-    texts = [panel["targets"][0]["expr"].replace("$instance", ".*") for panel in panels]
+def test_every_panel_of_each_dashboard_is_a_valid_query(promtool: Path, tmp_path: Path) -> None:
+    boards = [grafana.dashboard(HealthSection(), board) for board in grafana.BOARDS]
+    panels = [panel for board in boards for panel in board["panels"]]
+    texts = [re.sub(r"\$(instance|cluster)", ".*", p["targets"][0]["expr"]) for p in panels]
     rules = [{"record": f"panel:{n}", "expr": text} for n, text in enumerate(texts)]
     file = tmp_path / "panels.yaml"
     groups = [{"name": "panels", "rules": rules}]
@@ -72,7 +77,7 @@ def case(number: int, changed: dict[str, str], firing: set[str]) -> dict[str, An
     expected = [
         {"expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}})', "eval_time": "200m"}
         | {"exp_samples": [{"labels": "{}", "value": 1}] if name in firing else []}
-        for name in (alert.name for alert in own_metrics.alerts())
+        for name in (alert.name for alert in ALERTS)
     ]
     return {
         "name": f"case {number}",

@@ -10,10 +10,19 @@ from typing import Any
 
 import pytest
 import yaml
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client.parser import text_string_to_metric_families
 
 from quotaflow.pipelines.config import Conf, HealthSection
-from quotaflow.pipelines.monitoring import grafana, own_metrics, prometheus, rule_file, runbook
+from quotaflow.pipelines.monitoring import (
+    answer_metrics,
+    grafana,
+    own_metrics,
+    prometheus,
+    rule_file,
+    runbook,
+)
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -22,9 +31,15 @@ from ...command_line import Command
 ROOT = Path(__file__).parents[3]
 BOUNDS = HealthSection()
 STRICT = HealthSection(max_silence_s=60, max_behind_s=61, min_free_share=0.5)
-NAMES = {metric.full_name: metric for metric in OWN_METRICS.values()}
-RULES: list[dict[str, Any]] = yaml.safe_load(rule_file.text(BOUNDS))["groups"][0]["rules"]
-PANELS: list[dict[str, Any]] = grafana.dashboard(BOUNDS)["panels"]
+NAMES = {
+    metric.full_name: metric
+    for metric in (*OWN_METRICS.values(), answer_metrics.DROPPED, *answer_metrics.metrics())
+}
+ALERTS = (*own_metrics.alerts(), *answer_metrics.alerts())
+RULES: list[dict[str, Any]] = [
+    rule for group in yaml.safe_load(rule_file.text(BOUNDS))["groups"] for rule in group["rules"]
+]
+PANELS = {board: grafana.dashboard(BOUNDS, board)["panels"] for board in grafana.BOARDS}
 
 
 def test_what_is_declared_is_exposed_with_its_labels(warehouse: Warehouse) -> None:
@@ -47,7 +62,7 @@ def test_what_is_declared_is_exposed_with_its_labels(warehouse: Warehouse) -> No
 
 def test_the_page_has_each_metric_and_each_alert() -> None:
     page = runbook.metrics_page()
-    alerts = {alert.name for alert in own_metrics.alerts()}
+    alerts = {alert.name for alert in ALERTS}
     assert set(re.findall(r"^\| `(\w+)` \|", page, re.M)) == NAMES.keys()
     assert set(re.findall(r"^\| \[(\w+)\]", page, re.M)) == alerts
 
@@ -84,7 +99,8 @@ def test_a_rule_names_metrics_and_labels_that_exist(rule: dict[str, Any]) -> Non
 
 
 def test_names_of_alerts_are_unique() -> None:
-    names = [alert.name for alert in own_metrics.alerts()]
+    names = [alert.name for alert in ALERTS]
+    assert len(names) == len(RULES)
     assert len(names) == len(set(names))
 
 
@@ -100,7 +116,8 @@ def test_bounds_are_those_of_conf(bounds: HealthSection) -> None:
 
 def test_links_go_where_the_runbook_is_served() -> None:
     url = "https://wiki.example/runbook"
-    rules = yaml.safe_load(rule_file.text(BOUNDS, url))["groups"][0]["rules"]
+    groups = yaml.safe_load(rule_file.text(BOUNDS, url))["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
     assert all(rule["annotations"]["runbook_url"].startswith(f"{url}#") for rule in rules)
 
 
@@ -116,17 +133,51 @@ def data_sources(node: Any) -> Iterator[Any]:
             yield from data_sources(each)
 
 
-def test_the_dashboard_can_be_imported_beside_any_other() -> None:
-    board = grafana.dashboard(BOUNDS)
+@pytest.mark.parametrize("name", grafana.BOARDS)
+def test_a_dashboard_can_be_imported_beside_any_other(name: str) -> None:
+    board = grafana.dashboard(BOUNDS, name)
     assert (board["uid"], board["id"]) == (None, None)
-    source, instance = board["templating"]["list"]
+    source, instance, *others = board["templating"]["list"]
     assert (source["type"], source["query"]) == ("datasource", "prometheus")
     variable = {"type": "prometheus", "uid": "${" + source["name"] + "}"}
     assert all(each == variable for each in data_sources(board))
     assert instance["definition"] == "label_values(quotaflow_up, instance)"
+    assert [each["name"] for each in others] == ([] if name == grafana.OWN else ["cluster"])
+    assert board["__inputs"] == []
 
 
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+@pytest.mark.parametrize("name", grafana.BOARDS)
+def test_a_dashboard_is_of_grafanas_schema(name: str) -> None:
+    """What the schema does not have is lost on the way through it; null and empty count alike."""
+    board = grafana.dashboard(BOUNDS, name)
+    for of_sharing in ("__inputs", "__requires", "id", "uid"):
+        del board[of_sharing]
+    for variable in board["templating"]["list"]:
+        # Grafana itself writes it, for people who read the list of variables.
+        variable.pop("definition", None)
+    through = json.loads(JSONEncoder(sort_keys=True).encode(Dashboard.from_json(board)))
+    assert lost(board, through) == []
+    board["panels"][0]["fieldConfig"]["defaults"]["units"] = "s"
+    assert lost(board, json.loads(JSONEncoder().encode(Dashboard.from_json(board)))) != []
+
+
+def lost(given: Any, through: Any, place: str = "") -> list[str]:
+    if isinstance(given, dict) and isinstance(through, dict):
+        every = (lost(given[key], through.get(key), f"{place}.{key}") for key in given)
+    elif isinstance(given, list) and isinstance(through, list) and len(given) == len(through):
+        every = (
+            lost(*pair, f"{place}.{n}") for n, pair in enumerate(zip(given, through, strict=True))
+        )
+    else:
+        return [] if given == through else [place]
+    return [name for names in every for name in names]
+
+
+@pytest.mark.parametrize(
+    "panel",
+    [panel for panels in PANELS.values() for panel in panels],
+    ids=lambda panel: panel["title"],
+)
 def test_a_panel_has_a_unit_thresholds_and_one_query(panel: dict[str, Any]) -> None:
     defaults = panel["fieldConfig"]["defaults"]
     assert defaults["unit"]
@@ -135,23 +186,29 @@ def test_a_panel_has_a_unit_thresholds_and_one_query(panel: dict[str, Any]) -> N
     assert [step["value"] for step in steps[1:]] == sorted(step["value"] for step in steps[1:])
     (target,) = panel["targets"]
     (name,) = set(re.findall(r"quotaflow_\w+(?=\{)", target["expr"]))
-    assert f'{name}{{instance=~"$instance"}}' in target["expr"]
+    clusters = ',cluster_id=~"$cluster"' if "cluster_id" in NAMES[name].labels else ""
+    assert f'{name}{{instance=~"$instance"{clusters}}}' in target["expr"]
     assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= {
         *NAMES[name].labels,
         "instance",
     }
 
 
-def test_every_metric_has_a_panel_and_none_lies_over_another() -> None:
+@pytest.mark.parametrize("name", grafana.BOARDS)
+def test_every_metric_has_a_panel_and_none_lies_over_another(name: str) -> None:
+    panels = PANELS[name]
+    of_answers = {metric.full_name for metric in answer_metrics.metrics(name)}
+    own = {metric.full_name for metric in OWN_METRICS.values()}
+
     def cells(at: dict[str, int]) -> set[tuple[int, int]]:
         return {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
 
-    shown = {re.findall(r"quotaflow_\w+", p["targets"][0]["expr"])[0] for p in PANELS}
-    assert shown == NAMES.keys()
-    assert len({panel["id"] for panel in PANELS}) == len(PANELS)
-    for one, other in combinations(PANELS, 2):
+    shown = {re.findall(r"quotaflow_\w+", p["targets"][0]["expr"])[0] for p in panels}
+    assert shown == (own if name == grafana.OWN else of_answers)
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for one, other in combinations(panels, 2):
         assert not cells(one["gridPos"]) & cells(other["gridPos"])
-    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in PANELS)
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
 
 
 def test_thresholds_are_those_of_conf() -> None:
@@ -164,6 +221,11 @@ def test_the_command_prints_both(command: Command) -> None:
     printed = command("metrics", "--rules", "--set", "health.max_silence_s=61")
     assert printed.out == rule_file.text(HealthSection(max_silence_s=61))
     assert json.loads(command("metrics", "--grafana").out) == grafana.dashboard(BOUNDS)
+    for board in grafana.BOARDS:
+        printed = command("metrics", "--grafana", "--board", board)
+        assert json.loads(printed.out) == grafana.dashboard(BOUNDS, board)
+    assert "--board x is unknown" in command("metrics", "--grafana", "--board", "x", code=2).err
+    assert "give --grafana too" in command("metrics", "--board", "groups", code=2).err
 
 
 @pytest.mark.parametrize("others", [["--grafana"], ["throttle"], ["--json"], ["--kip", "KIP-73"]])

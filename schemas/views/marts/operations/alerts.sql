@@ -5,7 +5,6 @@
 -- question: All alerts. Which rules of conf were true, of what, and for how long?
 -- description: Alerts of all rules of conf: on metrics of clients, and on rows of tables, views and
 --   answers. An alert on a row ends when the row is gone (cleared), or its rule is (retired).
--- empty: while no rule of `alerts.rules` was true for long enough
 -- history: metric_alert_events
 -- columns:
 --   from metric_alert_events: cluster_id, alert_id, rule, severity, owner, watched
