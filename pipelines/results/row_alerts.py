@@ -20,6 +20,7 @@ from quotaflow.pipelines.errors import (
     QueryError,
     nearest,
 )
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import query_check, row_writer, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import reader_of
@@ -100,7 +101,7 @@ def watch(
             content = pa.Table.from_pylist(rows, schema=EVENTS.arrow)
             row_writer.append(open_session, warehouse, EVENTS, content)
     except (QueryError, JobError) as error:
-        report(f"alerts on rows may not be up to date: {error}")
+        report(logs.warning(f"alerts on rows may not be up to date: {error}"))
         return 0
     return len(rows)
 
@@ -143,11 +144,13 @@ def _events(
         except NeverMadeError:
             continue
         except (QueryError, ConfigError) as error:
-            report(f"alert rule {rule.name} is not evaluated: {error}")
+            report(logs.warning(f"alert rule {rule.name} is not evaluated: {error}"))
             continue
         is_cut = len(there) > MAX_ROWS
         if is_cut:
-            report(f"alert rule {rule.name} has more than {MAX_ROWS} alerts: narrow it")
+            report(
+                logs.warning(f"alert rule {rule.name} has more than {MAX_ROWS} alerts: narrow it")
+            )
         yield from _of_rule(rule, own, dict(list(there.items())[:MAX_ROWS]), now, is_cut=is_cut)
     for key, each in before.items():
         if key[1] not in rules:
