@@ -15,6 +15,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import answer_metrics, prometheus
 from quotaflow.pipelines.monitoring.answer_metrics import ANSWERS
 from quotaflow.pipelines.warehouse import query_check, views
+from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -146,7 +147,7 @@ def test_an_answer_has_columns_of_its_labels_and_metrics(name: str) -> None:
     assert {*answer.labels, *(metric.name for metric in answer.metrics)} <= columns
     assert answer.named_by in answer.labels
     reads = query_check.checked(
-        answer.sql.format(now="now()", cost_items=answer_metrics.COST_ITEMS),
+        answer.sql.format(now="now()", cost_items=COST_ITEMS),
         frozenset([*TABLES, *views.load()]),
     )
     assert reads.names == set(answer.reads)
