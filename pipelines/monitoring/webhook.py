@@ -85,9 +85,9 @@ def _check(url: str, key: str) -> None:
     if not parts.host or parts.scheme not in {"http", "https"}:
         raise ConfigError(f"{key} does not refer to an address: https://host/path")
     if parts.auth is not None:
-        raise ConfigError(f"{key} refers to an address with a login: remove it")
+        raise ConfigError(f"{key}: an address with a login: remove it")
     if parts.scheme == "http" and not is_loopback(parts.host):
-        raise ConfigError(f"{key} refers to plain http: only https, but for this machine itself")
+        raise ConfigError(f"{key}: plain http: only https, but for this machine itself")
 
 
 def is_loopback(host: str) -> bool:
