@@ -240,7 +240,7 @@ def step(scope: Scope, row: Row) -> str | None:
     advice = reasons.diagnosis_step(_cells(row))
     if row["cause"] != "quota" or row["detail"] is None or not scope.reader.is_made("quota_usage"):
         return advice
-    command = quotas.raise_command(scope, row["detail"])
+    command = quotas.raise_command(scope, row["principal"], row["detail"])
     return advice if command is None else f"{advice}: {command}"
 
 

@@ -292,10 +292,12 @@ def _is_near(row: Row) -> bool:
     return row["quota"] is not None and bool(row["quota_bucket_usage"] / row["quota"] >= NEAR_SHARE)
 
 
-def raise_command(scope: Scope, quota_type: str) -> str | None:
-    """What raises the quota of this kind that throttled the name; None if none of it did."""
+def raise_command(scope: Scope, principal: str, quota_type: str) -> str | None:
+    """What raises the quota of this kind that throttled a principal; None if none of it did."""
     for row in scope.rows(_LIMITS):
-        if row["mostly_throttled_by"] == quota_type == row["quota_type"] and _limits_it(row):
+        is_its = row["principal"] == principal
+        is_cause = row["mostly_throttled_by"] == quota_type == row["quota_type"]
+        if is_its and is_cause and _limits_it(row):
             return _command(scope, row)
     return None
 
