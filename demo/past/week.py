@@ -41,7 +41,10 @@ _CROWDED = 2
 
 _WINDOW_MS = 11_000
 _REQUESTS_PER_S = 0.5
-_BYTES = 400_000
+_BYTES = 800_000
+_INDEX_BYTES = 80_000
+"""The requests of a line are in one window of a quota: so few that they are within it."""
+
 _OLD_JAVA, _NEW_JAVA = (("apache-kafka-java", release) for release in ("3.9.1", "4.1.0"))
 _LIBRDKAFKA = ("confluent-kafka-python", "2.16.1-rdkafka-2.16.0")
 
@@ -135,7 +138,7 @@ class Week:
 
     def _search(self, tick: Tick) -> None:
         if not self._is_within(tick.ts_ms, QUOTA_H, (QUOTA_H - RAISED_H) * 60):
-            self._produce(tick, _INDEXER, CATALOG, 0)
+            self._produce(tick, _INDEXER, CATALOG, 0, _INDEX_BYTES)
         self._fetch(tick, _SEARCHER, CATALOG, 0)
 
     def _billing(self, tick: Tick) -> None:
@@ -167,7 +170,7 @@ class Week:
             return
         if self._is_within(tick.ts_ms, NOISY_H, _NOISY_MIN):
             for _ in range(6):
-                size, position = 1 << 20, self._dice.randrange(self._end(tick.ts_ms))
+                size, position = 100_000, self._dice.randrange(self._end(tick.ts_ms))
                 made = (position, self._end(tick.ts_ms))
                 body = lines.fetch(self.topic_ids[CARTS], 1, made, size)
                 times = {"requestQueueTimeMs": 180.0, "localTimeMs": 55.0, "sendTimeMs": 20.0}
@@ -237,9 +240,11 @@ class Week:
         body = lines.alter_config(kind, name, values)
         self._add(_ADMIN, PastRequest(at, 1, "INCREMENTAL_ALTER_CONFIGS", *body))
 
-    def _produce(self, tick: Tick, client: PastClient, topic: str, partition: int) -> None:
+    def _produce(
+        self, tick: Tick, client: PastClient, topic: str, partition: int, usual: int = _BYTES
+    ) -> None:
         at, broker = self._moment(tick), ASSIGNMENTS[topic][partition][0]
-        size = round(_BYTES * self._dice.lognormvariate(0, 0.2))
+        size = round(usual * self._dice.lognormvariate(0, 0.2))
         body = lines.produce(self.topic_ids[topic], partition, self._end(at), size)
         times = self._times(at, broker) | {"remoteTimeMs": self._ms(6)}
         self._add(client, PastRequest(at, broker, "PRODUCE", *body, times, self._weight(tick)))
