@@ -60,6 +60,7 @@ def _take(conf: Conf, cluster_id: str, ts_ms: int, table: Table, rows: Sequence[
     time = datetime.fromtimestamp(ts_ms / 1e3, UTC)
     batch = Batch(warehouse, take.JOB, take.JOB, ts_ms)
     with warehouse.lock():
+        warehouse.ensure(open_session, [table])
         snapshot = Snapshot(batch, opened, open_session, cluster_id, time)
         take.write(snapshot, _Answers(rows), [table], _say_nothing)
 
