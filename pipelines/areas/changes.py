@@ -102,9 +102,9 @@ WAITING = Problem(code="change_waits", severity=SOON)
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Alterations that can concern it, the newest first, and how many it made itself."""
-    for row in scope.rows(_ALTERED):
+    for row in scope.facts(_ALTERED):
         yield _altered(row)
-    for row in scope.rows(_BY_IT):
+    for row in scope.facts(_BY_IT):
         yield Finding(
             text=f"{row['principal']} altered {counted(row['alterations'], 'config')} itself.",
             next_step="see `quotaflow show config_alterations`",

@@ -96,7 +96,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
             f"{client_text(row)}: {reasons.meaning(('fetch_advice', 'advice'), row['advice'])}.",
             reasons.fetch_step(row) + (f"; the price: {price}" if price else ""),
         )
-    for row in scope.rows(_LIMITED):
+    for row in scope.facts(_LIMITED):
         yield _limited(row)
 
 

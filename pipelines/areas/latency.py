@@ -23,7 +23,7 @@ _LATENCY = (
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """The slowest minute of each client and API, split where that is possible."""
-    for row in scope.rows(_LATENCY):
+    for row in scope.facts(_LATENCY):
         yield Finding(
             text=(
                 f"{client_text(row)}: {row['api']} took "

@@ -169,7 +169,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield _limit(scope, row)
     if not any(row["all_throttled_requests"] for row in rows):
         yield _nothing(scope, rows)
-    for row in scope.ask(SET):
+    for row in scope.facts(SET.first_rows):
         yield _set(row)
 
 

@@ -49,7 +49,7 @@ PROBLEMS = (REMOTE_READ,)
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """What each client read there on the last day, and each step that spares such reads."""
-    for row in scope.rows(_READS):
+    for row in scope.facts(_READS):
         yield Finding(text=_read(row), evidence_table="remote_reads_by_hour", evidence=row)
     if not scope.is_recent:
         yield last_day("remote_read_advice")

@@ -256,7 +256,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Moves of its topics, what holds them back, and brokers that are slow for their clients."""
     for row in scope.rows(_MOVES_OF_NAME):
         yield _move(row)
-    for row in scope.rows(_THROTTLES):
+    for row in scope.facts(_THROTTLES):
         yield _throttled(row)
     if not scope.is_recent:
         yield last_day("throttle_checks")

@@ -1,10 +1,8 @@
 """What an area may ask: the rows of one cluster from a time on, all or those of one name."""
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.question import (
     IN_DAY,
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
     from quotaflow.pipelines.warehouse.reader import Reader
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 MAX_ROWS = 20
 """Rows of a question about a cluster, the most important first."""
 MAX_ROWS_OF_NAME = 200
@@ -104,6 +100,8 @@ class Scope:
     now: datetime
     conf: "Conf"
     about: About | None = None
+    is_brief: bool = False
+    """Only problems are asked for."""
     _answers: dict[str, list[Row]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -144,16 +142,9 @@ class Scope:
         except NeverMadeError:
             return []
 
-    def each(self, answer: Callable[[_T], _R], things: Iterable[_T]) -> list[_R]:
-        """The answer to each, in order; as many at a time as the reader lets ask."""
-        if self.reader.threads == 1:
-            return [answer(each) for each in things]
-        with ThreadPoolExecutor(self.reader.threads, "ask") as pool:
-            try:
-                return list(pool.map(answer, things))
-            except KeyboardInterrupt:
-                self.reader.stop()
-                raise
+    def facts(self, sql: str) -> list[Row]:
+        """The rows of a query that leads to no problem; none if only problems are asked for."""
+        return [] if self.is_brief else self.rows(sql)
 
     @property
     def _views_since(self) -> Since:

@@ -1,15 +1,16 @@
 """What a name means: a principal, a client, a group, a transactional id, a topic or an address."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from quotaflow.pipelines.areas.question import any_of
 from quotaflow.pipelines.errors import QuotaflowError
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.reader import Reader, each
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.programs import program_of
 from quotaflow.schemas.tables.catalog import EVENTS
@@ -71,6 +72,8 @@ _NEAR_TOPICS = (
 )
 Client = tuple[str | None, str | None]
 """Principal and client id."""
+_Meaning = tuple[str, Client | None]
+"""What a name means, and a client that it leads to."""
 
 
 class UnknownNameError(QuotaflowError):
@@ -185,10 +188,12 @@ def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subjec
 
 def _resolved(lookup: _Lookup) -> Subject:
     name = lookup.name
-    principals = named(name, _principals(lookup))
-    client_ids = (name,) if lookup.any_rows(_CLIENT_ID, _CLIENT_IDS) else ()
-    topics = tuple(sorted(row["topic"] for row in lookup.rows(_TOPICS, *_TOPIC_IDS)))
-    others = list(_others(lookup))
+    every, with_name, topics, *of_clients = each(
+        lookup.reader, lambda ask: [*ask(lookup)], _QUESTIONS
+    )
+    principals = named(name, every)
+    client_ids = (name,) if with_name else ()
+    others = list(chain.from_iterable(of_clients))
     meanings = [
         *(f"principal {principal}" for principal in principals),
         *(f"client id {client_id}" for client_id in client_ids),
@@ -198,7 +203,7 @@ def _resolved(lookup: _Lookup) -> Subject:
     if not meanings:
         raise UnknownNameError(name)
     clients = dict.fromkeys(client for _, client in others if client is not None)
-    clients |= dict.fromkeys(_of_topics(lookup, topics))
+    clients |= dict.fromkeys(_of_topics(lookup, tuple(topics)))
     is_group = any(meaning.startswith("group ") for meaning, _ in others)
     is_address = any(meaning.startswith("address ") for meaning, _ in others)
     return Subject(
@@ -207,27 +212,46 @@ def _resolved(lookup: _Lookup) -> Subject:
         principals=principals,
         client_ids=client_ids,
         clients=tuple(clients)[: 2 * MAX_CLIENTS],
-        topics=topics,
+        topics=tuple(topics),
         addresses=lookup.addresses if is_address else (),
         groups=(name,) if is_group else (),
     )
 
 
-def _others(lookup: _Lookup) -> Iterator[tuple[str, Client | None]]:
-    """Each meaning that leads to clients, with one of them."""
+def _of_requests(lookup: _Lookup) -> Iterator[_Meaning]:
     for row in lookup.rows(_OF_REQUESTS, "requests"):
         kinds = [kind for kind in ("group", "transactional id", "address") if row[kind]]
         for kind in kinds:
             name = lookup.addresses[0] if kind == "address" else lookup.name
             yield f"{kind} {name}", (row["principal"], row["client_id"])
+
+
+def _of_addresses(lookup: _Lookup) -> Iterator[_Meaning]:
     if lookup.addresses and lookup.any_rows(_ADDRESS, _ADDRESSES):
         yield f"address {lookup.addresses[0]}", None
+
+
+def _of_metrics(lookup: _Lookup) -> Iterator[_Meaning]:
     for row in lookup.rows(_OF_METRICS, "client_metrics"):
         yield f"group {lookup.name}", (row["principal"], row["client_id"])
+
+
+def _of_groups(lookup: _Lookup) -> Iterator[_Meaning]:
     if lookup.rows(_GROUP, "groups"):
         yield f"group {lookup.name}", None
+
+
+def _of_instances(lookup: _Lookup) -> Iterator[_Meaning]:
     for row in lookup.rows(_OF_INSTANCE, "client_coverage"):
         yield f"client instance {lookup.name}", (row["principal"], row["client_id"])
+
+
+def _client_ids(lookup: _Lookup) -> list[dict[str, Any]]:
+    return lookup.any_rows(_CLIENT_ID, _CLIENT_IDS)
+
+
+def _topics(lookup: _Lookup) -> list[str]:
+    return sorted(row["topic"] for row in lookup.rows(_TOPICS, *_TOPIC_IDS))
 
 
 def _of_topics(lookup: _Lookup, topics: tuple[str, ...]) -> Iterator[Client]:
@@ -239,6 +263,12 @@ def _of_topics(lookup: _Lookup, topics: tuple[str, ...]) -> Iterator[Client]:
 
 def _principals(lookup: _Lookup) -> set[str]:
     return {row["principal"] for row in lookup.any_rows(_PRINCIPAL, _PRINCIPALS)}
+
+
+_QUESTIONS: tuple[Callable[[_Lookup], Iterable[Any]], ...] = (
+    *(_principals, _client_ids, _topics),
+    *(_of_requests, _of_addresses, _of_metrics, _of_groups, _of_instances),
+)
 
 
 def _host(name: str) -> str:

@@ -208,7 +208,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         )
     if not scope.is_recent:
         yield last_day("clients_without_telemetry")
-    for row in scope.rows(_WITHOUT_OF_NAME) if scope.is_recent else ():
+    for row in scope.facts(_WITHOUT_OF_NAME) if scope.is_recent else ():
         yield Finding(
             text=f"{client_text(row)} pushes no metrics.",
             next_step=reasons.telemetry_step(row),

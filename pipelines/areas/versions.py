@@ -37,7 +37,7 @@ _ERRORS = (
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Who it is, by library and version, and the errors that its requests got."""
-    rows = scope.rows(_CLIENTS)
+    rows = scope.facts(_CLIENTS)
     versions: dict[str, set[str]] = {}
     for row in rows:
         if row["client_software_name"] not in _UNNAMED:
@@ -47,7 +47,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for client, several in versions.items():
         if len(several) > 1:
             yield _fact(f"{client} runs several versions: {', '.join(sorted(several))}.", {})
-    for row in scope.rows(_ERRORS):
+    for row in scope.facts(_ERRORS):
         error = row["error_name"] or f"error {row['error_code']}"
         requests = counted(row["requests"], f"{row['api']} request")
         yield _fact(f"{client_text(row)}: {requests} got {error}.", row)

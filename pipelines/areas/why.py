@@ -1,7 +1,7 @@
 """Asks every area about a name: what is wrong, what is known, and what was asked in vain."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -28,7 +28,7 @@ from quotaflow.pipelines.areas.verdict import WhyVerdict, verdict
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.reader import Reader, each
 
 
 class WhyArea(Protocol):
@@ -129,12 +129,26 @@ class WhyAnswer:
         return f"Nothing found about {names}: asked {tables}." if empty else ""
 
 
-def why(reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf) -> WhyAnswer:
-    """Ask every area about `name`. Raises as `about.scope_about`."""
-    scope = scope_about(reader, name, period, cluster_id, conf)
+def why(
+    reader: Reader,
+    name: str,
+    period: Period,
+    cluster_id: str | None,
+    conf: Conf,
+    *,
+    is_brief: bool = False,
+) -> WhyAnswer:
+    """Ask every area about `name`; a brief answer has problems alone, and the verdict.
+
+    Raises as `about.scope_about`.
+    """
+    every = scope_about(reader, name, period, cluster_id, conf)
+    scope = replace(every, is_brief=is_brief)
     assert scope.about is not None
+    # Other areas ask for them too.
+    diagnoses.symptoms_if_known(scope)
     areas = sorted(
-        scope.each(lambda area: _area_answer(area, scope), AREAS),
+        each(reader, lambda area: _area_answer(area, scope), AREAS),
         key=lambda area: not area.is_problem,
     )
     of_areas = [area for area in areas if area.name != diagnoses.NAME]

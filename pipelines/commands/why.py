@@ -87,6 +87,7 @@ def why(
             period,
             settings.kafka.cluster_id,
             settings,
+            is_brief=layout == Layout() and not show_all,
         )
     if layout != Layout():
         output.write(rows(answered), COLUMNS, layout)

@@ -27,6 +27,7 @@ from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.incidents import cards
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
+from quotaflow.pipelines.warehouse.reader import each
 from quotaflow.schemas.levels import IN_WORDS
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -57,7 +58,7 @@ def report(scope: Scope) -> str:
 
 def sections(scope: Scope) -> Sequence[ReportSection]:
     """Every section in order; if one fails, its text says why, and the others go on."""
-    return scope.each(lambda each: _made(*each, scope), SECTIONS)
+    return each(scope.reader, lambda section: _made(*section, scope), SECTIONS)
 
 
 def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -> ReportSection:

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _BATCH_ROWS = 65_536
 _INTERRUPT_EVERY_S = 0.1
-_SMALL, _SMALL_BYTES = "small", 256 * 1024
-"""The schema of tables whose rows are read at once, and the most bytes of their files."""
+_SMALL_BYTES = 256 * 1024
+"""The most bytes of files of a table whose rows are read at once."""
+_ANSWER = '"rows of the answer"'
 _MAX_TEMP_GIB = 20
 MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
@@ -120,12 +121,15 @@ class LocalDatabase:
             with suppress(NeverMadeError):
                 self.open(frozenset([name]))
 
-    def read(self, sql: str, bounds: Mapping[str, Bounds]) -> pa.RecordBatchReader:
+    def read(
+        self, sql: str, bounds: Mapping[str, Bounds], *, is_short: bool = False
+    ) -> pa.RecordBatchReader:
         """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
 
         The text must have been checked. `bounds`: the times of the rows that it reads of some
         tables, whose other files are left closed. Reading a batch can fail too. Raises QueryError
-        after `stop`.
+        after `stop`. A query `is_short` if its few rows are wanted at once: no EXPLAIN. Another
+        one is planned twice, to know its columns and to read its rows.
         """
         cursor = self._cursor()
         with self._opening:
@@ -136,6 +140,10 @@ class LocalDatabase:
         self._clocks.add(clock)
         if self.stopped.is_set():
             raise QueryError("stopped")
+        if is_short:
+            short = f"CREATE TEMP TABLE {_ANSWER} AS {sql}"
+            clock.run(lambda: cursor.execute(short).fetchall())
+            sql = f"FROM {_ANSWER}"
         # The relation is bound, and not executed yet.
         batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
         schema = arrow_types.plain_schema(batches.schema)
@@ -157,7 +165,6 @@ class LocalDatabase:
         )
         for statement in (
             MACROS,
-            f"CREATE SCHEMA {_SMALL}",
             f"SET allowed_directories = [{literal(self.place.root)}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
@@ -171,11 +178,10 @@ class LocalDatabase:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return folder
 
-    def _add(self, name: str, sql: Callable[[], str]) -> None:
+    def _add(self, name: str, sql: Callable[[], str], kind: str = "VIEW") -> None:
         if name not in self._made:
             text = sql()
-            cursor = self._cursor()
-            cursor.execute(f'CREATE VIEW "{name}" AS {text}').fetchall()
+            self._cursor().execute(f'CREATE {kind} "{name}" AS {text}').fetchall()
             self._made.add(name)
 
     def _add_table(self, relation: str, name: str, since: Since | None = None) -> None:
@@ -191,11 +197,8 @@ class LocalDatabase:
         if start is not None:
             rows = f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(start)}"
         is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
-        if is_small and self.place.store is None:
-            small = f'{_SMALL}."rows of {relation}"'
-            self._cursor().execute(f"CREATE TABLE {small} AS {rows}").fetchall()
-            rows = f"SELECT * FROM {small}"
-        self._add(relation, lambda: rows)
+        kind = "TABLE" if is_small and self.place.store is None else "VIEW"
+        self._add(relation, lambda: rows, kind)
 
     def _files(self, name: str, bounds: Bounds) -> list[DataFile]:
         """The files of a table that may have rows of these times; none if it does not exist."""

@@ -6,8 +6,10 @@ wide cost time and no rows.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
@@ -20,6 +22,7 @@ from quotaflow.pipelines.warehouse.python_times import time_of
 Node = dict[str, Any]
 """An object of a syntax tree, as DuckDB serializes it."""
 
+_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 _MICROSECOND = timedelta(microseconds=1)
 _DATE, _DAY = "event_date", timedelta(days=1)
 _CLOCK = ("now", "get_current_timestamp", "today", "current_date")
@@ -191,6 +194,8 @@ class _Constants:
         """The time that an expression is; None if it is no constant, or none that Python has."""
         if not _is_constant(expression):
             return None
+        if (written := _literal(expression)) is not None:
+            return written
         cursor = self.parser.cursor()
         try:
             ((template,),) = cursor.execute("SELECT json_serialize_sql('SELECT 1')").fetchall()
@@ -204,6 +209,19 @@ class _Constants:
             return time_of(us)
         except duckdb.Error:
             return None
+
+
+def _literal(expression: Node) -> datetime | None:
+    """The time of a literal as quotaflow writes it: timestamp '2026-01-01T00:00:00.000000Z'."""
+    match expression:
+        case {
+            "type": "OPERATOR_CAST",
+            "child": {"literal": {"kind": "STRING", "text": str(text)}},
+            "type_expr": {"type_name": "TIMESTAMP" | "TIMESTAMPTZ"},
+        } if _UTC.fullmatch(text):
+            with suppress(ValueError):
+                return datetime.fromisoformat(text)
+    return None
 
 
 def _reads_the_clock(node: Any) -> bool:

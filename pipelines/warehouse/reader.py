@@ -1,8 +1,9 @@
 """What reads tables and views: over files, through Spark, or through a SQL warehouse."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from quotaflow.pipelines.errors import ConfigError
 
@@ -10,6 +11,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from quotaflow.pipelines.warehouse.time_ranges import Since
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,18 @@ class Reader(Protocol):
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin: each is a QueryError."""
         ...
+
+
+def each(reader: Reader, answer: Callable[[_T], _R], things: Iterable[_T]) -> list[_R]:
+    """The answer to each, in order; as many at a time as the reader lets ask."""
+    if reader.threads == 1:
+        return [answer(thing) for thing in things]
+    with ThreadPoolExecutor(reader.threads, "ask") as pool:
+        try:
+            return list(pool.map(answer, things))
+        except KeyboardInterrupt:
+            reader.stop()
+            raise
 
 
 def one_cluster(cluster_ids: Iterable[str], pinned: str | None) -> str | None:

@@ -7,6 +7,7 @@ does today, `fine` did some weeks ago.
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -384,7 +385,10 @@ def test_why_names_the_problem_of_one_name_and_none_of_its_twin(
 
 
 def named_by_why(reader: FolderReader, name: str, cluster: str) -> set[str | None]:
-    areas = why(reader, name, HOUR, cluster, config.Conf()).areas
+    answer = why(reader, name, HOUR, cluster, config.Conf())
+    areas = answer.areas
+    brief = why(reader, name, HOUR, cluster, config.Conf(), is_brief=True).verdict
+    assert replace(brief, when="") == replace(answer.verdict, when="")
     return {finding.code for area in areas for finding in area.findings if finding.problem}
 
 

@@ -157,7 +157,7 @@ def test_what_there_is_can_be_asked(reader: FolderReader) -> None:
     assert row == {"column_type": "TIMESTAMP WITH TIME ZONE"}
     assert {"name": "requests"} in answered(reader, "SHOW TABLES")
     named = "SELECT table_type FROM information_schema.tables WHERE table_name = 'requests'"
-    assert answered(reader, named) == [{"table_type": "VIEW"}]
+    assert answered(reader, named) == [{"table_type": "BASE TABLE"}]
     (row,) = answered(reader, "SELECT column_name, max FROM (SUMMARIZE SELECT api FROM requests)")
     assert row == {"column_name": "api", "max": "FETCH"}
     (row,) = answered(reader, "EXPLAIN SELECT * FROM requests")
