@@ -47,8 +47,8 @@ _COLUMNS = """
   evidence ARRAY<STRUCT<signal: STRING, value: DOUBLE, unit: STRING>>: the numbers that the reason
     rests on; a value is null if it is not known, and a unit if there is none. {}
   reason_detail STRING: cause of the burst, rule of the alert, or source of the capacity
-  subject STRING: principal, program and address that took most ids, metric of the alert, or
-    principal that set the rate or the entries: untrusted text
+  subject STRING: principal, program and address that took most ids, metric of the alert, client
+    that waits most for the quota, or principal that set the rate or the entries: untrusted text
   evidence_table STRING: table or view that shows it
   evidence_key STRING: which of its rows
   since TIMESTAMP: since when the reason exists

@@ -238,9 +238,11 @@ def _throttled(row: Row) -> str:
 
 
 def _shares(row: Row) -> str:
+    shared = row["all_share_requests"]
     text = (
-        f"{counted(row['all_share_requests'], 'of them is', 'of them are')} SHARE_FETCH. Brokers "
-        "charge their bytes and do not log them, so it used more than is shown here."
+        f"{shared:,} of {counted(row['all_requests'], 'request')} {noun(shared, 'was', 'were')} "
+        "SHARE_FETCH. Brokers charge their bytes and do not log them, so the use is higher than "
+        "shown."
     )
     if not row["all_throttled_requests"]:
         return text

@@ -110,8 +110,8 @@ def _taken(first: Row) -> str:
     if not first["limited"]:
         return taken + "conf sets no quota for them (producer_ids)."
     return taken + (
-        f"{first['violators']:,} of {first['limited']:,} with a quota in conf took "
-        "more. Stock brokers do not enforce it."
+        f"{first['violators']:,} of {first['limited']:,} with a quota in conf exceeded it. "
+        "Brokers do not enforce it."
     )
 
 

@@ -16,6 +16,8 @@
 --     is not of bytes
 --   raised_total (bytes/s): sum of all raised quotas of this kind up to this one, smaller ones
 --     first; null: it is not raised
+--   wait_share (share): part of the wait of a client of the user that is for this quota
+--     (client_diagnoses), the greatest of any client; null: no client waits for it
 
 WITH allowed AS (
     SELECT cluster_id, setting_value AS users
@@ -112,6 +114,17 @@ budgeted AS (
         END AS raised_total
     FROM advised
 ),
+diagnosed AS (
+    SELECT
+        cluster_id,
+        substr(principal, 6) AS user,
+        detail AS quota_type,
+        max(share) AS share,
+        max_by(client_id, share) AS client_id
+    FROM client_diagnoses
+    WHERE cause = 'quota' AND principal LIKE 'User:%'
+    GROUP BY cluster_id, principal, detail
+),
 own_quotas AS (
     SELECT
         cluster_id,
@@ -152,6 +165,8 @@ SELECT
     advised.windows_in_force,
     advised.capacity,
     advised.raised_total,
+    diagnosed.share AS wait_share,
+    diagnosed.client_id AS subject,
     'quota_advice' AS evidence_table,
     concat('user=', advised.user, ' quota_type=', advised.quota_type) AS evidence_key,
     advised.since,
@@ -175,6 +190,10 @@ SELECT
     END AS offence,
     CASE WHEN advised.advice = 'raise' THEN 'raise' END AS direction
 FROM budgeted AS advised
+LEFT JOIN diagnosed
+    ON advised.cluster_id = diagnosed.cluster_id
+        AND advised.user = diagnosed.user
+        AND advised.quota_type = diagnosed.quota_type
 LEFT JOIN own_quotas
     ON advised.cluster_id = own_quotas.cluster_id
         AND advised.user = own_quotas.user

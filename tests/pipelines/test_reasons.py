@@ -214,8 +214,9 @@ def test_names_of_clients_are_cut_and_escaped(code: str) -> None:
 
 def test_no_signal_takes_the_place_of_a_column_or_of_an_earlier_signal() -> None:
     signals = [("usage", 1.0), ("throttled_windows", 2.0), ("windows_in_force", 3.0)]
+    signals += [("wait_share", 0.5)]
     evidence = [{"signal": name, "value": value, "unit": "%"} for name, value in signals]
-    row = {"reason_code": "quota_throttles", "evidence": evidence}
+    row = {"reason_code": "quota_throttles", "subject": "orders", "evidence": evidence}
     false = [{"signal": name, "value": 9.0, "unit": "?"} for name in ("usage", "reason_code")]
     assert reasons.reason(row | {"evidence": [*evidence, *false]}) == reasons.reason(row)
 

@@ -65,7 +65,7 @@ def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     rows = [throttled(0, 0.0, throttled_by="consumer_byte_rate", is_estimated=True, **share)]
     out = why({"quota_usage": rows}, "dave").out
     assert "8 of 10 requests charged to consumer_byte_rate were throttled, 9 s in all, " in out
-    assert "most likely by its consumer_byte_rate. 9 of them are SHARE_FETCH." in out
+    assert "most likely by its consumer_byte_rate. 9 of 10 requests were SHARE_FETCH." in out
     assert "A throttled answer counts as a delivery, and its records reach no client" in out
     assert "its clients used at least 0 bytes/s at broker 2 (0 %)" in out
     assert "--add-config consumer_byte_rate=40000" in out

@@ -6,8 +6,21 @@ from typing import Any
 import pytest
 
 from ...cases import cases
-from ...rows import Row, altered, at, behind, limited, moved, reassigned, row, times, used
-from .view_tables import Tables, view
+from ...rows import (
+    Row,
+    altered,
+    at,
+    behind,
+    limited,
+    moved,
+    quota,
+    reassigned,
+    row,
+    setting,
+    times,
+    used,
+)
+from .view_tables import Tables, signals, view
 
 BEGAN, MINUTES = 25, 30
 """The minute in which a fault begins, and how long all last."""
@@ -93,6 +106,26 @@ def test_a_planted_fault_is_named(fault: Row, others: Row, expected: tuple[Any, 
     assert sum(each["ms"] for each in row["budget"]) == pytest.approx(row["waited_ms"])
     assert (row["since"], row["until"]) == (at(60 * BEGAN), at(60 * MINUTES))
     assert row["usual_ms"] < 10
+
+
+@cases(
+    ("fault", "expected"),
+    ("its client waits for the quota", {"throttle": 900.0}, ("bad", pytest.approx(0.99, abs=0.01))),
+    ("its client waits for the broker", {"local": 900.0}, (None, None)),
+)
+def test_a_raise_names_the_wait_that_the_quota_explains(
+    fault: Row, expected: tuple[object, ...]
+) -> None:
+    at_its_quota = {"quota": 1_000.0, "throttled_requests": 3} | THROTTLED
+    windows = [used(60 * 26 + n, RATE, 999.0, **at_its_quota) for n in range(4)]
+    content = among_healthy(*minutes("User:bad", fault)) | {
+        "settings": [setting("quotas.advised_users", "bad")],
+        "client_quotas": [quota(-2 * 86_400, RATE, 1_000.0, user="bad")],
+        "quota_usage": windows,
+    }
+    (proposal,) = view("quota_proposals", content)
+    assert proposal["reason_code"] == "quota_throttles"
+    assert (proposal["subject"], signals(proposal)["wait_share"]) == expected
 
 
 def test_many_small_waits_for_a_quota_are_a_symptom() -> None:
