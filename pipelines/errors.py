@@ -54,7 +54,7 @@ class NeverMadeError(QuotaflowError):
 
     def __init__(self, table: str, location: Path | str) -> None:
         super().__init__(f"table {table} was never made in {location}")
-        self.table = table
+        self.table, self.location = table, str(location)
 
 
 class QueryError(QuotaflowError):
@@ -65,6 +65,14 @@ class WrongQueryError(QueryError):
     """A query that is no SQL, or that names a table, column or function that is not there."""
 
     exit_code = 2
+
+
+class DamagedError(QueryError):
+    """Files of a table are lost or broken; the message has them, what is lost, and what to do."""
+
+    def __init__(self, table: str, text: str) -> None:
+        super().__init__(text)
+        self.table = table
 
 
 def nearest(name: str, candidates: Sequence[str]) -> str:

@@ -29,6 +29,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse.reader import Reader, each
+from quotaflow.pipelines.warehouse.readers import going_on
 
 
 class WhyArea(Protocol):
@@ -114,6 +115,8 @@ class WhyAnswer:
     end: datetime
     areas: tuple[AreaAnswer, ...]
     verdict: WhyVerdict
+    damages: tuple[str, ...] = ()
+    """Damaged tables that would say more of the name."""
 
     @property
     def with_findings(self) -> tuple[AreaAnswer, ...]:
@@ -142,8 +145,12 @@ def why(
 
     Raises as `about.scope_about`.
     """
-    every = scope_about(reader, name, period, cluster_id, conf)
-    scope = replace(every, is_brief=is_brief)
+    damages: list[str] = []
+    every = going_on(
+        lambda tables: scope_about(tables, name, period, cluster_id, conf), reader, damages.append
+    )
+    # An area that needs a damaged table says so.
+    scope = replace(every, reader=reader, is_brief=is_brief)
     assert scope.about is not None
     # Other areas ask for them too.
     diagnoses.symptoms_if_known(scope)
@@ -161,6 +168,7 @@ def why(
         scope.until,
         tuple(areas),
         verdict(scope, problems, fine),
+        tuple(damages),
     )
 
 

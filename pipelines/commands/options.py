@@ -1,5 +1,6 @@
 """Options that commands share, and how they are read."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from quotaflow.pipelines.terminal.layout import Layout
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
 
+_TERMINAL_S = 60
 _ConfFile = Annotated[
     Path | None,
     typer.Option(
@@ -93,6 +95,15 @@ class ConfOptions:
             )
             output.note(f"tables of the demo that ended {age} ago; {instead}")
         return settings
+
+
+def bounded(settings: "Conf") -> "Conf":
+    """The conf for SQL of a person: a query on a terminal ends soon, if conf has no time for it."""
+    section = settings.warehouse
+    if "query_timeout_s" in section.model_fields_set or not sys.stdout.isatty():
+        return settings
+    soon = section.model_copy(update={"query_timeout_s": _TERMINAL_S})
+    return settings.model_copy(update={"warehouse": soon})
 
 
 FormLayout = Annotated[Layout, "--json or --csv"]

@@ -1,6 +1,7 @@
 """The command sql: queries over tables and views, one or a shell of them."""
 
 import sys
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,10 +9,9 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.terminal import output, progress
+from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing, spark_reader
-from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse import browsing, query_process, spark_reader
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -44,7 +44,7 @@ def sql(
     It cannot change anything. The dialect is DuckDB's, also DESCRIBE, SHOW TABLES, SUMMARIZE,
     EXPLAIN and information_schema; with --spark it is Spark's, which needs a JDK, as tables in a
     catalog may. Conf bounds its memory (warehouse.query_memory_mb) and time
-    (warehouse.query_timeout_s).
+    (warehouse.query_timeout_s; 60 s on a terminal, if conf has none).
 
     Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
 
@@ -75,8 +75,7 @@ def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) 
         limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
         batches = spark_reader.query(settings, text, limit, output.note)
     else:
-        with progress.shown("computing"):
-            batches = open_reader(settings).query(text)
+        batches = query_process.batches(options.bounded(settings), methodcaller("query", text))
     names, rows = list(batches.schema.names), browsing.rows(batches, text)
     output.write(rows, names, layout, by_importance=False)
 

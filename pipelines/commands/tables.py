@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from itertools import chain
 from typing import Annotated
 
@@ -11,7 +12,7 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import grid, output, progress, times
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing, statements
+from quotaflow.pipelines.warehouse import browsing, query_process, statements
 from quotaflow.pipelines.warehouse.readers import open_reader
 
 _PIPE_WIDTH = 100
@@ -125,12 +126,14 @@ def show(
     name = browsing.checked_name(table)
     max_rows = limit if limit is not None or layout.is_for_programs else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
-    tables_reader = open_reader(conf.of_tables())
-    columns = browsing.columns(tables_reader, name)
-    query = browsing.select(name, columns, start, where, max_rows)
-    with progress.shown("computing"):
-        batches = tables_reader.query(query)
-    rows = iter(browsing.rows(batches, query))
+    settings = options.bounded(conf.of_tables())
+    ask = partial(browsing.newest, name, start, where, max_rows)
+    if where:
+        batches = query_process.batches(settings, ask)
+    else:
+        with progress.shown("computing"):
+            batches = ask(open_reader(settings))
+    columns, rows = list(batches.schema.names), iter(browsing.rows(batches, name))
     first = next(rows, None)
     output.write(rows if first is None else chain([first], rows), columns, layout)
     reason = browsing.why_empty(name)

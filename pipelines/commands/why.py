@@ -89,6 +89,8 @@ def why(
             settings,
             is_brief=layout == Layout() and not show_all,
         )
+    for damage in answered.damages:
+        output.note(damage)
     if layout != Layout():
         output.write(rows(answered), COLUMNS, layout)
         return

@@ -79,7 +79,9 @@ class WarehouseSection(Section):
     exceeds it goes to a temporary folder.
     """
     query_timeout_s: Seconds = 600
-    """Seconds after which a query is stopped."""
+    """Seconds after which a query is stopped. On a terminal `sql` and `show` stop after 60, if this
+    is not given.
+    """
 
     @field_validator("path")
     @classmethod

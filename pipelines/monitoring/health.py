@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import delta_log
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 from quotaflow.pipelines.warehouse.reader import Reader
-from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse.readers import going_on, open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -78,8 +78,16 @@ class HealthReport:
 
 
 def read(conf: Conf, now: datetime) -> HealthReport:
-    """Read the health. Of tables in a catalog, checkpoints may be out of reach."""
-    reader = open_reader(conf)
+    """Read the health. Of tables in a catalog, checkpoints may be out of reach.
+
+    A damaged table is a problem, and what it has is missing.
+    """
+    damages: list[str] = []
+    report = going_on(lambda reader: _read(conf, now, reader), open_reader(conf), damages.append)
+    return replace(report, problems=(*damages, *report.problems))
+
+
+def _read(conf: Conf, now: datetime, reader: Reader) -> HealthReport:
     ledger = journal.read_ledger(reader)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
     plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))

@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from quotaflow.pipelines.errors import CheckpointError
+from quotaflow.pipelines.warehouse import state_files
+
+_REMEDY = (
+    "it has the id of the query. Remove it, and the next run says how to write it again from the "
+    "tables"
+)
 _VERSION_AND_METADATA = 2
 # The names of temporary files of Spark's CheckpointFileManager, and of their checksums.
 _UNNAMED = re.compile(r"\.{1,2}\d+\.[0-9a-f-]{36}\.tmp(\.crc)?")
@@ -27,13 +34,12 @@ class DeltaOffset:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A query's id, its newest batch, and where that ends in its only source.
+    """A query's newest batch, and where that ends in its only source.
 
     `kafka` has the next offset by topic and partition; None for another source.
     """
 
     job: str
-    query_id: str
     batch_id: int
     kafka: Mapping[tuple[str, int], int] | None
     delta: DeltaOffset | None
@@ -59,8 +65,14 @@ def committed(checkpoint: Path) -> Checkpoint | None:
 
 
 def query_id(checkpoint: Path) -> str:
-    """The id that Spark gave the query with its checkpoint. A new checkpoint has another id."""
-    return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+    """The id that Spark gave the query with its checkpoint. A new checkpoint has another id.
+
+    Raises CheckpointError if the file that has it is missing or broken.
+    """
+    file = checkpoint / "metadata"
+    if query := state_files.load(file, lambda text: str(json.loads(text)["id"]), _REMEDY):
+        return query
+    raise CheckpointError(f"{file} is missing: {_REMEDY}")
 
 
 def newest_batch(checkpoint: Path) -> int:
@@ -91,7 +103,6 @@ def _at(path: Path, batch_id: int) -> Checkpoint:
     source = _source(path / "offsets" / str(batch_id)) if batch_id >= 0 else None
     return Checkpoint(
         job=path.name,
-        query_id=query_id(path),
         batch_id=batch_id,
         kafka=_kafka(source),
         delta=_delta(source),
@@ -113,11 +124,14 @@ def _kafka(source: Any) -> dict[tuple[str, int], int] | None:
         return None
     if not all(isinstance(partitions, dict) for partitions in source.values()):
         return None
-    return {
-        (topic, int(partition)): int(offset)
-        for topic, partitions in source.items()
-        for partition, offset in partitions.items()
-    }
+    try:
+        return {
+            (topic, int(partition)): int(offset)
+            for topic, partitions in source.items()
+            for partition, offset in partitions.items()
+        }
+    except (ValueError, TypeError):
+        return None
 
 
 def _delta(source: Any) -> DeltaOffset | None:
@@ -126,7 +140,10 @@ def _delta(source: Any) -> DeltaOffset | None:
     # Files of a version have an index from 0. With a lower index in the offset, no file of this
     # version is read yet, and all versions before it are.
     is_whole = not source.get("isStartingVersion", False)
-    return DeltaOffset(str(source["reservoirId"]), int(source["reservoirVersion"]), is_whole)
+    try:
+        return DeltaOffset(str(source["reservoirId"]), int(source["reservoirVersion"]), is_whole)
+    except (KeyError, ValueError, TypeError):
+        return None
 
 
 def _topic(file: Path) -> dict[str, str] | None:
@@ -134,4 +151,4 @@ def _topic(file: Path) -> dict[str, str] | None:
         identity: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return identity
+    return identity if isinstance(identity, dict) else None

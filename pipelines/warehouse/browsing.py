@@ -61,6 +61,13 @@ def rows(batches: "pa.RecordBatchReader", query: str) -> Iterator[dict[str, Any]
         yield from values.rows(batches)
 
 
+def newest(
+    name: str, since: datetime | None, where: str | None, limit: int | None, tables: Reader
+) -> "pa.RecordBatchReader":
+    """The newest rows of a table or view. Raises as `Reader.query`, and ConfigError."""
+    return tables.query(select(name, columns(tables, name), since, where, limit))
+
+
 def select(
     name: str,
     columns: list[str],

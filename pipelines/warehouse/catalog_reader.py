@@ -34,9 +34,6 @@ _QUERY = re.compile(_START + r"[\s(]*(?:select|with|values|from|table)\b", re.I 
 _READ = re.compile(r"\b(FROM|JOIN) (\w+)\b(?!\.)(\s+AS\b)?")
 
 
-LATE = "stopped after {} s: narrow it, or raise warehouse.query_timeout_s"
-
-
 class CatalogEngine(Protocol):
     """Runs statements over the tables of a catalog."""
 

@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError, nearest
+from quotaflow.pipelines.errors import (
+    ConfigError,
+    DamagedError,
+    QueryError,
+    QuotaflowError,
+    WrongQueryError,
+    nearest,
+)
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import TableSummary
@@ -25,6 +32,10 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.warehouse.time_ranges import Since
 
 _NO_COLUMN = re.compile(r'column "([^"]+)" not found')
+NO_MEMORY = (
+    "the query needs more memory than conf allows: narrow it, or allow more with "
+    "--set warehouse.query_memory_mb=MIB"
+)
 _EXTENTS_AT_ONCE = 4
 _CANDIDATES = re.compile(r"Candidate bindings: (.*)")
 
@@ -35,6 +46,7 @@ class FolderReader:
 
     warehouse: Warehouse
     empty: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
     _databases: "dict[Since | None, LocalDatabase]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -75,6 +87,7 @@ class FolderReader:
             conf.query_timeout_s,
             self.empty,
             since,
+            self.left_out,
             first.opened if first else {},
             stopped=self._stopped,
         )
@@ -89,11 +102,16 @@ class FolderReader:
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        return self.warehouse.place.is_made(table)
+        return table not in self.left_out and self.warehouse.place.is_made(table)
 
     def with_empty(self, names: frozenset[str]) -> "FolderReader":
         """The same tables; each of `names` that does not exist has no rows instead of an error."""
-        return replace(self, empty=names)
+        return replace(self, empty=self.left_out | names)
+
+    def without(self, table: str) -> "FolderReader":
+        """The same tables; this one counts as one without rows."""
+        only = frozenset([table])
+        return replace(self, empty=self.empty | only, left_out=self.left_out | only)
 
     def table_id(self, table: str) -> str:
         """The id of a table in checkpoints of queries. A table made again has another id."""
@@ -106,10 +124,15 @@ class FolderReader:
             return ddl.live_types(self._database.table(table))
 
     def versions(self) -> dict[str, str]:
-        """Each table that exists, with the newest version of its log."""
-        place = self.warehouse.place
+        """Each table that exists, with the newest version of its log, if that can be read."""
         with engine_errors("versions"):
-            return {name: str(place.open(name).version()) for name in TABLES if place.is_made(name)}
+            return {name: self._version(name) for name in TABLES if self.is_made(name)}
+
+    def _version(self, name: str) -> str:
+        try:
+            return str(self.warehouse.place.open(name).version())
+        except DamagedError as error:
+            return str(error)
 
     def extents(self, names: Iterable[str]) -> dict[str, TableSummary]:
         """Rows, newest event_time and bytes of the newest version of each table.
@@ -184,18 +207,30 @@ class FolderReader:
 @contextmanager
 def engine_errors(sql: str) -> Iterator[None]:
     """Turn errors of DuckDB, Delta and Arrow within the block into a QueryError for `sql`."""
-    import duckdb  # noqa: PLC0415  --help need not wait for it
+    try:
+        yield
+    except QuotaflowError:
+        raise
+    except Exception as error:
+        if (reported := _reported(error, sql)) is None:
+            raise
+        raise reported from None
+
+
+def _reported(error: Exception, sql: str) -> QueryError | None:
+    import duckdb  # noqa: PLC0415  what reads nothing need not wait for it
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
     from pyarrow import ArrowException  # noqa: PLC0415
 
     from quotaflow.pipelines.warehouse.query_check import one_line  # noqa: PLC0415
 
-    try:
-        yield
-    except (duckdb.Error, DeltaError, ArrowException, OSError) as error:
-        is_wrong = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
-        kind = WrongQueryError if is_wrong else QueryError
-        raise kind(_no_column(str(error)) or one_line(error) or f": {sql[:80]!r}") from None
+    if not isinstance(error, duckdb.Error | DeltaError | ArrowException | OSError):
+        return None
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return QueryError(NO_MEMORY)
+    is_wrong = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
+    kind = WrongQueryError if is_wrong else QueryError
+    return kind(_no_column(str(error)) or one_line(error) or f": {sql[:80]!r}")
 
 
 def _no_column(message: str) -> str | None:

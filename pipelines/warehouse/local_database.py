@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,11 +20,12 @@ import duckdb
 import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
-from quotaflow.pipelines.warehouse import arrow_types, delta_files, views
+from quotaflow.pipelines.warehouse import arrow_types, damage, delta_files, views
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.query_times import Bounds
+from quotaflow.pipelines.warehouse.reader import LATE
 from quotaflow.pipelines.warehouse.sql_dialects import WITHIN
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import Since
@@ -68,6 +69,7 @@ class LocalDatabase:
     timeout_s: int
     empty: frozenset[str] = frozenset()
     since: Since | None = None
+    left_out: frozenset[str] = frozenset()
     opened: dict[str, "DeltaTable"] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
     _datasets: "dict[str, Dataset]" = field(default_factory=dict)
@@ -77,6 +79,8 @@ class LocalDatabase:
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
+        if table in self.left_out:
+            return False
         return table in self.opened or self.place.is_made(table)
 
     def table(self, name: str) -> "DeltaTable":
@@ -105,7 +109,7 @@ class LocalDatabase:
             events = views.events(view) if self.since else frozenset()
             within |= events
             whole |= {*views.sources(view)} - events
-        with self._opening:
+        with self._opening, self._engine_errors():
             for name in (name for name in TABLES if name in whole):
                 self._add_table(name, name)
             for name in sorted(within):
@@ -132,11 +136,11 @@ class LocalDatabase:
         one is planned twice, to know its columns and to read its rows.
         """
         cursor = self._cursor()
-        with self._opening:
+        with self._opening, self._engine_errors():
             for name, times in bounds.items():
                 text = self._table_sql(name, self._files(name, times), cursor)
                 cursor.execute(f'CREATE TEMP VIEW "{name}" AS {text}').fetchall()
-        clock = _Clock(cursor, self.timeout_s)
+        clock = _Clock(cursor, self.timeout_s, self._engine_errors)
         self._clocks.add(clock)
         if self.stopped.is_set():
             raise QueryError("stopped")
@@ -177,6 +181,20 @@ class LocalDatabase:
         folder = tempfile.mkdtemp(prefix="quotaflow-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return folder
+
+    @contextmanager
+    def _engine_errors(self) -> Iterator[None]:
+        """Raise DamagedError instead of an error of DuckDB, if a file of a table is the cause."""
+        try:
+            yield
+        except (duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException):
+            raise
+        except (duckdb.Error, OSError):
+            if self.place.store is None:
+                for name, table in self.opened.items():
+                    if damaged := damage.of_files(self.place.root, name, table):
+                        raise damaged from None
+            raise
 
     def _add(self, name: str, sql: Callable[[], str], kind: str = "VIEW") -> None:
         if name not in self._made:
@@ -288,7 +306,13 @@ class _Clock:
     works in another thread, and the caller's thread waits, where Python does notice them.
     """
 
-    def __init__(self, cursor: duckdb.DuckDBPyConnection, limit_s: float) -> None:
+    def __init__(
+        self,
+        cursor: duckdb.DuckDBPyConnection,
+        limit_s: float,
+        errors: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._errors = errors
         self.cursor = cursor
         self.limit_s = limit_s
         self.left_s = float(limit_s)
@@ -308,11 +332,9 @@ class _Clock:
             self._future = None
         self.left_s -= time.monotonic() - started
         if is_over:
-            raise QueryError(
-                f"stopped after {self.limit_s} s: narrow it, or allow more with "
-                "--set warehouse.query_timeout_s=SECONDS"
-            )
-        return future.result()
+            raise QueryError(LATE.format(self.limit_s))
+        with self._errors():
+            return future.result()
 
     def stop(self) -> None:
         """End what another thread runs."""

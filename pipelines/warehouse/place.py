@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quotaflow.pipelines.config import WarehouseSection
+from quotaflow.pipelines.warehouse import damage
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Files
 from quotaflow.udfs.stores import ADLS, GCS, S3, Store, account_of, key_of
@@ -74,10 +75,18 @@ class Place:
         return None if self.store is None else delta_rs_options(self.store)
 
     def open(self, table: str) -> "DeltaTable":
-        """The newest version of a table, read without Spark: in a folder it takes milliseconds."""
+        """The newest version of a table, read without Spark: in a folder it takes milliseconds.
+
+        Raises DamagedError for a folder's log that is broken, and other errors of Delta.
+        """
         from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
 
-        return DeltaTable(self.path(table), storage_options=self.storage_options)
+        try:
+            return DeltaTable(self.path(table), storage_options=self.storage_options)
+        except Exception:
+            if self.store is None and (damaged := damage.of_log(self.root, table)):
+                raise damaged from None
+            raise
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists.

@@ -31,6 +31,8 @@ _QUERY_WORDS = {
     *("SELECT", "WITH", "VALUES", "FROM", "TABLE"),
     *("DESCRIBE", "SHOW", "SUMMARIZE", "PIVOT", "UNPIVOT"),
 }
+_EVERY = {"tables", "__show_tables_expanded"}
+"""The names by which SHOW TABLES and SHOW ALL TABLES are parsed."""
 _INFORMATION_SCHEMA = "information_schema"
 _EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?!\(?\s*ANALY[ZS]E\b)(?=[\w(])", re.I)
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|[(;])*([^\s(;]*)", re.S)
@@ -81,8 +83,13 @@ def checked(sql: str, declared: frozenset[str]) -> Query:
                 if not schemas and name not in ctes and name not in declared:
                     raise WrongQueryError(f"no table {name}{nearest(name, sorted(declared))}")
                 names |= set() if schemas else {name}
-            case "SHOW_REF":
-                describes_all |= node["query"] is None
+            case "SHOW_REF" if node["query"] is None:
+                name = node["table_name"].strip('"').lower()
+                describes_all |= node["show_type"] == "SHOW_SPECIAL"
+                names |= {name} - _EVERY
+                if name not in _EVERY | declared or node["schema_name"]:
+                    # Other names are those of settings, which have paths.
+                    raise ConfigError(f"SHOW {name} is not allowed: SHOW TABLES, or name a table")
     times = {name: TABLES[name].times for name in names - ctes if name in TABLES}
     return Query(
         frozenset(names - ctes),
@@ -121,8 +128,8 @@ def _without_where(tree: Any) -> tuple[Any, Any]:
 
 
 def one_line(error: Exception | str) -> str:
-    """An error of the engine without its excerpt of the query, and its advice of settings."""
-    text, *_ = re.split(r"\n+LINE \d+:| Use TRY\(", str(error))
+    """An error of the engine without its excerpt of the query, its advice and native frames."""
+    text, *_ = re.split(r"\n+LINE \d+:| Use TRY\(|\s+\d+: <unknown>", str(error))
     return " ".join(text.split())[:MESSAGE_CHARS]
 
 
@@ -140,7 +147,10 @@ def _parsed(sql: str) -> Any:
     if not statements or statements[0].type.name != "SELECT":
         raise ConfigError(_only_queries(_first_word(sql)))
     ((text,),) = parser.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
-    tree = json.loads(text)
+    try:
+        tree = json.loads(text)
+    except RecursionError:
+        raise WrongQueryError("the query is nested too deep: write it with fewer levels") from None
     if tree["error"]:
         raise WrongQueryError(one_line(tree["error_message"]))
     return tree["statements"]

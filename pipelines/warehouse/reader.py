@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+LATE = "stopped after {} s: narrow it, or allow more with --set warehouse.query_timeout_s=SECONDS"
+"""The error of a query whose time is over."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:

@@ -1,10 +1,12 @@
 """Opens the reader of conf's tables: once for a command, which hands it to all that asks."""
 
 import resource
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from quotaflow.pipelines.config import Conf, WarehouseSection
-from quotaflow.pipelines.errors import MissingToolError
+from quotaflow.pipelines.errors import DamagedError, MissingToolError
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.catalog_reader import CatalogEngine, CatalogReader
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -13,6 +15,7 @@ from quotaflow.pipelines.warehouse.spark_reader import SparkEngine
 from quotaflow.pipelines.warehouse.sql_warehouse import SqlWarehouse
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 
+_T = TypeVar("_T")
 _ADDRESS_SPACE = 1_900 * 1024**2
 """What DuckDB, Arrow and delta-rs reserve. With less, their libraries do not load, or abort."""
 
@@ -30,11 +33,24 @@ def reader_of(warehouse: Warehouse, open_session: OpenSession) -> Reader:
     """The reader of a warehouse, for what has no whole conf."""
     if warehouse.conf.catalog_schema:
         return CatalogReader(warehouse, _engine(warehouse.conf, open_session))
-    _check_address_space()
+    check_address_space()
     return FolderReader(warehouse)
 
 
-def _check_address_space() -> None:
+def going_on(ask: Callable[[Reader], _T], tables: Reader, report: Callable[[str], None]) -> _T:
+    """What `ask` returns of the tables that can be read; each damaged one is reported."""
+    while True:
+        try:
+            return ask(tables)
+        except DamagedError as error:
+            if not isinstance(tables, FolderReader) or error.table in tables.left_out:
+                raise
+            report(f"{error}. What it has is missing here")
+            tables = tables.without(error.table)
+
+
+def check_address_space() -> None:
+    """Raise MissingToolError if the libraries that read tables have no room."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if 0 <= allowed < _ADDRESS_SPACE:
         raise MissingToolError(

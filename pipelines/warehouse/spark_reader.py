@@ -13,8 +13,9 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import failures, session
 from quotaflow.pipelines.spark.spark_errors import spark_errors
-from quotaflow.pipelines.warehouse import catalog_reader, views
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.query_check import check_encoding
+from quotaflow.pipelines.warehouse.reader import LATE
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
@@ -111,7 +112,7 @@ class SparkEngine:
             if self._stopped.is_set():
                 raise QueryError("stopped") from None
             if is_late.is_set():
-                raise QueryError(catalog_reader.LATE.format(self.timeout_s)) from None
+                raise QueryError(LATE.format(self.timeout_s)) from None
             raise
         finally:
             timer.cancel()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, QueryError, WrongQueryError
 from quotaflow.pipelines.spark import failures
-from quotaflow.pipelines.warehouse.catalog_reader import LATE
+from quotaflow.pipelines.warehouse.reader import LATE
 from quotaflow.schemas.table import typed
 
 if TYPE_CHECKING:

@@ -289,7 +289,8 @@ def _named(path: Path) -> str:
     try:
         holder = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        holder = {}
+        holder = None
+    holder = holder if isinstance(holder, dict) else {}
     return (
         f"process {holder.get('pid', 'unknown')} ({holder.get('command', 'unknown')}) of "
         f"{holder.get('user', 'unknown')} on {holder.get('host', 'this host')} since "

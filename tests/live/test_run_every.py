@@ -189,12 +189,16 @@ def unreported(folder: Path) -> dict[str, set[int]]:
     """Batches that counted rows and are done by their checkpoints, not by query_progress."""
     counted, reported = batches(folder, "pipeline_progress"), batches(folder, "query_progress")
     place = Warehouse(config.WarehouseSection(path=str(folder)))
-    done = {job: checkpoints.committed(place.checkpoint(job)) for job in JOBS}
+    paths = {job: place.checkpoint(job) for job in JOBS}
+    done = {
+        job: (checkpoints.query_id(path), newest.batch_id)
+        for job, path in paths.items()
+        if (newest := checkpoints.committed(path)) is not None
+    }
     return {
-        job: {n for n in counted[numbers.query_id] if n <= numbers.batch_id}
-        - reported.get(numbers.query_id, set())
-        for job, numbers in done.items()
-        if numbers is not None and numbers.query_id in counted
+        job: {n for n in counted[query] if n <= newest} - reported.get(query, set())
+        for job, (query, newest) in done.items()
+        if query in counted
     }
 
 

@@ -56,7 +56,7 @@ def test_what_becomes_of_records_that_are_not_read(
 def test_a_checkpoint_belongs_to_the_topic_or_not(
     stored: dict[str, str] | None, state: str
 ) -> None:
-    checkpoint = Checkpoint("ingest_request_log", "q", 4, {}, None, stored)
+    checkpoint = Checkpoint("ingest_request_log", 4, {}, None, stored)
     finding = topics.identity("request_log_topic", "c", TOPIC, checkpoint)
     assert finding.state == state
     assert ("--accept-new-topic" in finding.remedy) == (state == "bad")

@@ -14,7 +14,7 @@ from ...cases import cases
 from ...delta_tables import NOON
 
 BOUNDS = HealthSection(max_silence_s=600, max_behind_s=300)
-CHECKPOINT = Checkpoint("job", "q", 3, kafka=None, delta=None, topic=None)
+CHECKPOINT = Checkpoint("job", 3, kafka=None, delta=None, topic=None)
 NOON_MS = int(NOON.timestamp() * 1_000)
 
 

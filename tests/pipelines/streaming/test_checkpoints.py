@@ -27,7 +27,7 @@ def checkpoint(folder: Path, job: str, *sources: Any, batch_id: int = 0) -> Path
     return path
 
 
-def test_a_checkpoint_tells_its_query_its_newest_batch_and_where_that_ends(tmp_path: Path) -> None:
+def test_a_checkpoint_tells_its_newest_batch_and_where_that_ends(tmp_path: Path) -> None:
     path = checkpoint(tmp_path, "ingest", {"logs": {"0": 1}}, batch_id=9)
     checkpoint(tmp_path, "ingest", KAFKA, batch_id=10)
     (path / "commits" / "9").touch()
@@ -36,7 +36,7 @@ def test_a_checkpoint_tells_its_query_its_newest_batch_and_where_that_ends(tmp_p
     checkpoints_by_job = checkpoints.load(tmp_path)
     assert list(checkpoints_by_job) == ["ingest"]
     ingest = checkpoints_by_job["ingest"]
-    assert (ingest.query_id, ingest.batch_id) == ("q-ingest", 10)
+    assert ingest.batch_id == 10
     assert (ingest.kafka, ingest.delta) == ({("logs", 0): 8, ("logs", 1): 5}, None)
     assert ingest.topic == {"topic": "logs"}
 

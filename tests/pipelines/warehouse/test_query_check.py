@@ -2,7 +2,7 @@
 
 import pytest
 
-from quotaflow.pipelines.errors import ConfigError, QueryError
+from quotaflow.pipelines.errors import ConfigError, QueryError, WrongQueryError
 from quotaflow.pipelines.warehouse.query_check import checked
 
 DECLARED = frozenset({"requests", "topics", "current_topics"})
@@ -59,6 +59,33 @@ NO_QUERIES = (
     *("SELECT * FROM pg_catalog.pg_settings", "SELECT * FROM system.main.duckdb_databases"),
     *("SELECT * FROM memory.main.requests", "SELECT * FROM other.requests"),
 )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *(
+            "SHOW memory_limit",
+            "SHOW temp_directory",
+            'SHOW "secret_directory"',
+            "SHOW search_path",
+        ),
+        *("SHOW search_path", "SHOW DATABASES", "SHOW VARIABLES", "SHOW TABLES FROM memory"),
+        "SELECT * FROM (SHOW temp_directory)",
+    ],
+)
+def test_show_prints_no_setting(sql: str) -> None:
+    with pytest.raises(ConfigError, match="is not allowed"):
+        checked(sql, DECLARED)
+
+
+def test_show_may_name_a_table() -> None:
+    assert checked("SHOW requests", DECLARED).names == {"requests"}
+
+
+def test_a_deep_query_is_refused() -> None:
+    with pytest.raises(WrongQueryError, match="nested too deep"):
+        checked(f"SELECT {'[' * 900}1{']' * 900}", DECLARED)
 
 
 def refusal(sql: str) -> str | None:
