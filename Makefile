@@ -36,7 +36,7 @@ BESIDE := nice -n 10
 IN_MEMORY := .ci/in_memory.sh
 FAULT_LANES := faults-live faults-spark faults-docs faults-properties faults-types
 DOCS := tests/live/test_docs_commands.py
-EXTRAS := local connect databricks demo report metrics quality keystores mcp
+EXTRAS := local connect databricks demo report metrics otlp quality keystores mcp
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit feedback udfs views spark live live-more faults $(FAULT_LANES) bench pictures audit lock jar \

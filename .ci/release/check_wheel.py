@@ -15,7 +15,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 LOCK = Path(__file__).parents[2] / "requirements.txt"
-EXTRAS = ("local", "connect", "demo", "report", "metrics", "quality", "keystores", "mcp")
+EXTRAS = ("local", "connect", "demo", "report", "metrics", "otlp", "quality", "keystores", "mcp")
 _IMPORTS = "import quotaflow.udfs.otlp.decode, quotaflow.pipelines.warehouse.local_database"
 _USES = (
     ("--version",),

@@ -54,6 +54,10 @@ MetricsFile = Annotated[
         help="Write metrics to this file at the end (node_exporter).",
     ),
 ]
+MetricsOtlp = Annotated[
+    bool,
+    typer.Option("--metrics-otlp", help="Export metrics by OTLP to where OTEL_* variables say."),
+]
 
 
 def run(
@@ -65,6 +69,7 @@ def run(
     accept_lost_records: AcceptLostRecords = False,
     metrics_port: MetricsPort = None,
     metrics_file: MetricsFile = None,
+    metrics_otlp: MetricsOtlp = False,
     conf: options.ConfOptions,
 ) -> None:
     """Fill the tables from Kafka, once or until Ctrl-C.
@@ -85,7 +90,7 @@ def run(
     values = conf.of_tables()
     from quotaflow.pipelines.jobs import runner  # noqa: PLC0415  imports pyspark
 
-    with prometheus.exposed(values, metrics_port, metrics_file):
+    with prometheus.exposed(values, metrics_port, metrics_file, by_otlp=metrics_otlp):
         rows = runner.run(
             values,
             jobs or [],

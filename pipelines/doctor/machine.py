@@ -18,6 +18,7 @@ _PACKAGES = {
     "local": ("pyspark", "delta"),
     "report": ("jinja2",),
     "metrics": ("prometheus_client",),
+    "otlp": ("opentelemetry.sdk",),
     "quality": ("great_expectations",),
     "demo": ("confluent_kafka",),
     "keystores": ("cryptography",),

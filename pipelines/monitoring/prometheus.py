@@ -21,7 +21,7 @@ from quotaflow.pipelines.areas.pipeline import ROWS_OF_TODAY
 from quotaflow.pipelines.areas.question import filled
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, MissingToolError, NeverMadeError, QuotaflowError
-from quotaflow.pipelines.monitoring import answer_metrics, health
+from quotaflow.pipelines.monitoring import answer_metrics, health, otlp
 from quotaflow.pipelines.monitoring.job_health import JobHealth
 from quotaflow.pipelines.monitoring.own_metrics import OWN_METRICS, PREFIX, OwnMetric
 from quotaflow.pipelines.warehouse.readers import open_reader
@@ -65,17 +65,22 @@ class MetricsCollector:
 
 
 @contextmanager
-def exposed(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
+def exposed(
+    conf: Conf, port: str | None, file: Path | None, *, by_otlp: bool = False
+) -> Iterator[None]:
     """Serve metrics at `[host:]port`, loopback without a host, and write a file at the end.
 
-    Raises ConfigError for an address in use, a file that cannot be written
-    and MissingToolError without prometheus_client.
+    With `by_otlp` they are also exported (otlp.py). Raises ConfigError for an address in use, a
+    file that cannot be written, and MissingToolError without prometheus_client or the SDK.
     """
-    if port is None and file is None:
+    if port is None and file is None and not by_otlp:
         yield
         return
-    own = registry(conf)
-    with nullcontext() if port is None else _served(own, port):
+    own, collector = registry(conf)
+    with (
+        nullcontext() if port is None else _served(own, port),
+        otlp.exported(collector.collect) if by_otlp else nullcontext(),
+    ):
         try:
             yield
         finally:
@@ -83,8 +88,8 @@ def exposed(conf: Conf, port: str | None, file: Path | None) -> Iterator[None]:
                 _write(own, file)
 
 
-def registry(conf: Conf) -> Any:
-    """A registry of prometheus_client with all metrics. Raises as `exposed` does."""
+def registry(conf: Conf) -> tuple[Any, MetricsCollector]:
+    """A registry of prometheus_client, and its collector of all. Raises as `exposed` does."""
     try:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415  an extra
     except ImportError:
@@ -92,8 +97,9 @@ def registry(conf: Conf) -> Any:
             f"prometheus_client is not installed: {extras.install('metrics')}"
         ) from None
     own = CollectorRegistry()
-    own.register(MetricsCollector(conf))
-    return own
+    collector = MetricsCollector(conf)
+    own.register(collector)
+    return own, collector
 
 
 @contextmanager

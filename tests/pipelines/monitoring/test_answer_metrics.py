@@ -89,8 +89,8 @@ def test_hostile_names_stay_one_label_and_one_series(warehouse: Warehouse) -> No
     long = "x" * 200
     names = [f'"}} 1\n# {HOSTILE}\x1b[2J', "a\\", long, f"{long}y", ""]
     fill(warehouse, *(of_group(name, n) for n, name in enumerate(names, 1)))
-    collector = prometheus.registry(conf_of(warehouse, Export(answer="group_lag")))
-    text = generate_latest(collector).decode()
+    registry, _ = prometheus.registry(conf_of(warehouse, Export(answer="group_lag")))
+    text = generate_latest(registry).decode()
     families = {family.name: family for family in text_string_to_metric_families(text)}
     samples = families["quotaflow_group_lag_records"].samples
     shown = [sample.labels["group_id"] for sample in samples]
