@@ -191,7 +191,7 @@ class LocalDatabase:
             raise
         except (duckdb.Error, OSError):
             if self.place.store is None:
-                for name, table in self.opened.items():
+                for name, table in list(self.opened.items()):
                     if damaged := damage.of_files(self.place.root, name, table):
                         raise damaged from None
             raise
