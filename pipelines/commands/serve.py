@@ -65,6 +65,7 @@ def serve(
     tables = ServedTables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
     with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:
+        site.ahead(lambda: site.answer("/"))
         output.lines([f"serving at {url} (Ctrl-C ends it)"])
         while not is_interrupted():
             time.sleep(_POLL_S)

@@ -79,7 +79,9 @@ def areas(
     parts = [plot.rule(value) for value in _ticks(plot.top)]
     parts.append(plot.stack(values, list(series), step_s))
     parts += [plot.tick(value, show(value)) for value in _ticks(plot.top)]
-    parts += plot.hints(values, step_s, show)
+    # A part that is nothing says nothing.
+    some = {at: {n: v for n, v in each.items() if v} or each for at, each in values.items()}
+    parts += plot.hints(some, step_s, show)
     marks = list(_marks(plot, events))
     drawn = {name for each in values.values() for name, value in each.items() if value}
     legend = svg.legend([name if name in drawn else "" for name in series], "bar")

@@ -34,6 +34,8 @@ const refresh = async () => {
   }
 };
 setInterval(refresh, refreshMs);
+// The server may have sent the last page while it computes a new one.
+setTimeout(refresh, 4000);
 document.addEventListener("keydown", (event) => {
   const typing = event.target.matches("input, textarea, select");
   if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {

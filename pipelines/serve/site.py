@@ -6,10 +6,12 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from quotaflow.pipelines.areas import names
@@ -20,7 +22,7 @@ from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import templates
 from quotaflow.pipelines.report.first_screen import blocks, first_screen
 from quotaflow.pipelines.report.head import head
-from quotaflow.pipelines.report.incidents import cards
+from quotaflow.pipelines.report.incidents import MAX_CARDS, Card, cards
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve.server import LOGIN, Response
@@ -35,6 +37,13 @@ MAX_NAME_CHARS = 1_000
 MAX_PAGES = 64
 MAX_AGE = timedelta(minutes=5)
 """A page is computed again after this time too: it says how old things are."""
+SINCE = {
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "1d": timedelta(days=1),
+    "7d": timedelta(days=7),
+}
+"""The times that a reader can choose, before the newest event."""
 
 _FIND = "/find"
 _STATIC = {
@@ -46,6 +55,11 @@ _STATIC = {
 _LEVEL = 6
 _FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
 _UNPRINTED, _CUT = "\N{REPLACEMENT CHARACTER}", "…"
+
+
+class _Key(NamedTuple):
+    path: str
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +91,9 @@ class QuotaflowSite:
 
     tables: ServedTables
     refresh_s: int
-    _pages: "OrderedDict[str, _Kept]" = field(default_factory=OrderedDict)
+    _pages: "OrderedDict[_Key, _Kept]" = field(default_factory=OrderedDict)
     _keeping: threading.Lock = field(default_factory=threading.Lock)
+    _ahead: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "ahead"))
     _environment: Any = field(default=None)
     _static: dict[str, Response] = field(default_factory=dict)
 
@@ -96,6 +111,7 @@ class QuotaflowSite:
             path_of=path_of,
             static=lambda name: f"/static/{name}?{self._static[name].tag}",
             refresh_s=self.refresh_s,
+            since_of=tuple(SINCE),
         )
 
     def answer(self, target: str) -> Response:
@@ -105,24 +121,36 @@ class QuotaflowSite:
             file = self._static.get(parts.path.removeprefix("/static/"))
             return file or self._failed(HTTPStatus.NOT_FOUND, "There is no such file.")
         query = _query(parts.query)
+        since = query.get("since", "") if query.get("since") in SINCE else ""
         if parts.path == "/":
-            return self._kept("/", self._report)
+            return self._kept(_Key("/", since), self._report)
         if parts.path == _FIND:
             text = query.get("q", "")[:MAX_NAME_CHARS]
-            return self._kept(f"{_FIND}?{text}", lambda scope: self._find(scope, text))
+            return self._kept(_Key(f"{_FIND}?{text}"), lambda scope: self._find(scope, text))
         kind, name = parts.path.removeprefix("/"), query.get("name", "")
         if kind in names.KINDS and path_of(kind, name):
-            return self._kept(path_of(kind, name), lambda scope: self._subject(scope, kind, name))
+            return self._named(kind, name, since)
         return self._failed(HTTPStatus.NOT_FOUND, "There is no such page: search for a name.")
 
     def sign_in(self) -> Response:
         """The page that asks for the token."""
         return self._page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, login=LOGIN)
 
-    def _kept(self, key: str, make: Callable[[Scope], Response]) -> Response:
-        """A page as it was computed last, and again once its tables or its time changed."""
+    def _named(self, kind: str, name: str, since: str = "") -> Response:
+        path = path_of(kind, name)
+        return self._kept(_Key(path, since), lambda scope: self._subject(scope, kind, name, path))
+
+    def ahead(self, work: Callable[[], object]) -> None:
+        """Do it in a thread of its own, after what else was to be done ahead."""
+        self._ahead.submit(work)
+
+    def _kept(self, key: _Key, make: Callable[[Scope], Response]) -> Response:
+        """A page as it was computed last, for MAX_AGE; once its tables changed it is renewed.
+
+        Who asks meanwhile gets the last one, and news by the script of the page.
+        """
         try:
-            return self._still(key, self.tables.versions()) or self._computed(key, make)
+            return self._last(key, make) or self._computed(key, make)
         except NeverMadeError as error:
             return self._empty(error)
         except UnknownNameError as error:
@@ -132,28 +160,40 @@ class QuotaflowSite:
         except QuotaflowError as error:
             return self._failed(HTTPStatus.INTERNAL_SERVER_ERROR, f"{error}.")
 
-    def _computed(self, key: str, make: Callable[[Scope], Response]) -> Response:
+    def _last(self, key: _Key, make: Callable[[Scope], Response]) -> Response | None:
+        versions = self.tables.versions()
+        kept = self._young(key)
+        if kept is None:
+            return None
+        if kept.versions != versions:
+            self.ahead(lambda: self._renewed(key, make))
+        return kept.response
+
+    def _renewed(self, key: _Key, make: Callable[[Scope], Response]) -> None:
+        with suppress(QuotaflowError):
+            self._computed(key, make)
+
+    def _computed(self, key: _Key, make: Callable[[Scope], Response]) -> Response:
         with self.tables.computing():
             versions = self.tables.versions()
             # Another thread may have computed it meanwhile.
-            if kept := self._still(key, versions):
-                return kept
+            kept = self._young(key)
+            if kept is not None and kept.versions == versions:
+                return kept.response
             self.tables.renew_for(versions)
-            response = make(self.tables.scope())
+            response = make(self.tables.scope(SINCE.get(key.since)))
             self._keep(key, _Kept(response, versions, self.tables.now()))
             return response
 
-    def _still(self, key: str, versions: Versions) -> Response | None:
+    def _young(self, key: _Key) -> _Kept | None:
         with self._keeping:
             kept = self._pages.get(key)
-            if kept is None or kept.versions != versions:
-                return None
-            if self.tables.now() - kept.made_at >= MAX_AGE:
+            if kept is None or self.tables.now() - kept.made_at >= MAX_AGE:
                 return None
             self._pages.move_to_end(key)
-            return kept.response
+            return kept
 
-    def _keep(self, key: str, kept: _Kept) -> None:
+    def _keep(self, key: _Key, kept: _Kept) -> None:
         with self._keeping:
             self._pages[key] = kept
             self._pages.move_to_end(key)
@@ -161,18 +201,27 @@ class QuotaflowSite:
                 self._pages.popitem(last=False)
 
     def _report(self, scope: Scope) -> Response:
-        every = sections(scope)
+        every, incidents = sections(scope), cards(scope)
+        for card in incidents[:MAX_CARDS]:
+            self._look_ahead(card)
         return self._page(
             "report.html.j2",
             head=head(scope),
             sections=every,
-            shown=first_screen(every, blocks(scope, every), cards(scope)),
+            path="/",
+            shown=first_screen(every, blocks(scope, every), incidents),
         )
+
+    def _look_ahead(self, card: Card) -> None:
+        """Compute the page that a reader of a card is likely to ask for."""
+        kind, name = card.column.page_kind, next(iter(card.names), "")
+        if _of_cell(card.column, name).startswith(f"/{kind}"):
+            self.ahead(lambda: self._named(kind, name))
 
     def _find(self, scope: Scope, text: str) -> Response:
         return self._page("find.html.j2", head=head(scope), q=text, kinds=names.find(scope, text))
 
-    def _subject(self, scope: Scope, kind: str, name: str) -> Response:
+    def _subject(self, scope: Scope, kind: str, name: str, path: str) -> Response:
         page = subjects.page(scope, kind, name)
         return self._page(
             "subject.html.j2",
@@ -180,6 +229,7 @@ class QuotaflowSite:
             kind=kind,
             name=texts.listed(name, texts.SENTENCE_CHARS),
             page=page,
+            path=path,
         )
 
     def _empty(self, error: NeverMadeError) -> Response:
@@ -195,7 +245,9 @@ class QuotaflowSite:
         self, template: str, status: HTTPStatus = HTTPStatus.OK, **values: object
     ) -> Response:
         tag = secrets.token_hex(8)
-        text = self._environment.get_template(template).render({"q": "", "tag": tag} | values)
+        text = self._environment.get_template(template).render(
+            {"q": "", "path": "", "tag": tag} | values
+        )
         return Response(text.encode(errors="replace"), status, tag=tag)
 
 

@@ -76,8 +76,8 @@ class ServedTables:
         if self._is_stopped:
             self._reader.stop()
 
-    def scope(self) -> Scope:
-        """The cluster and the time of all pages; call it after `renew_for`.
+    def scope(self, since: timedelta | None = None) -> Scope:
+        """The cluster and the time of pages, if no other is given; call it after `renew_for`.
 
         Raises NeverMadeError if there is no table at all, ConfigError if there are several
         clusters and neither conf nor the command names one.
@@ -86,7 +86,8 @@ class ServedTables:
         now = self.now()
         pinned = self.conf.kafka.cluster_id
         cluster_id, until = newest_event(self._reader, self.cluster_id, pinned, now)
-        return Scope(self._reader, cluster_id, until - self.since, until, now, self.conf)
+        start = until - (since or self.since)
+        return Scope(self._reader, cluster_id, start, until, now, self.conf)
 
     def stop(self) -> None:
         """End the query that runs; every later one fails at once."""

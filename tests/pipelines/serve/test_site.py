@@ -3,7 +3,7 @@
 import gzip
 import re
 from datetime import timedelta
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -13,7 +13,8 @@ from quotaflow.pipelines.areas.names import BROKER, GROUP, KINDS, MOVE, TOPIC
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import ClusterSection
 from quotaflow.pipelines.errors import QueryError
-from quotaflow.pipelines.report.section import ReportSection
+from quotaflow.pipelines.report.incidents import Card
+from quotaflow.pipelines.report.section import ReportSection, text
 from quotaflow.pipelines.serve import site as site_module
 from quotaflow.pipelines.serve import tables as tables_module
 from quotaflow.pipelines.serve.site import MAX_NAME_CHARS, MAX_PAGES, QuotaflowSite
@@ -122,7 +123,7 @@ def test_a_search_has_the_best_match_first_and_bounded_lists(pages: QuotaflowSit
 def test_the_report_leads_to_the_pages_of_names(
     pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quotaflow.pipelines.report.section import grid, text  # noqa: PLC0415
+    from quotaflow.pipelines.report.section import grid  # noqa: PLC0415
 
     columns = (text("client", "client_id"), text("quota", "quota_type"))
     rows = [{"client_id": name, "quota_type": "x"} for name in ("a b&c", "y" * 99, None)]
@@ -175,6 +176,38 @@ def test_several_clusters_are_one_sentence(warehouse: Warehouse) -> None:
     assert "choose one with --cluster" in answer.body.decode()
 
 
+def wait(pages: QuotaflowSite) -> None:
+    """Wait until all is computed that is computed ahead."""
+    pages._ahead.submit(lambda: None).result()
+
+
+def test_a_reader_chooses_the_time(pages: QuotaflowSite) -> None:
+    path = f"/client?name={quote(HOSTILE)}"
+    day, hour = (Page(pages.answer(path + more).body.decode()) for more in ("", "&since=1h"))
+    (first, second) = (re.findall(r"2026-\d\d-(\d\d \d\d):\d\d:\d\d to", each.text)[0]
+                       for each in (day, hour))  # fmt: skip
+    assert (first, second) == ("20 12", "21 11")
+    assert f"/client?{urlencode({'name': HOSTILE})}&since=6h" in day.addresses
+    assert pages.answer(f"{path}&since=99d") is pages.answer(path), "other times are ignored"
+
+
+def test_the_page_behind_a_card_is_computed_ahead(
+    pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = text("who", "client_id")
+    cards = [Card("slow", rank=1, text=name, when="", line="", column=who, names=(name,), action="")
+             for name in (NAMES[2], "x" * 60 + "…")]  # fmt: skip
+    monkeypatch.setattr(site_module, "sections", lambda _: [])
+    monkeypatch.setattr(site_module, "cards", lambda _: cards)
+    pages._pages.clear()
+    front = Page(pages.answer("/").body.decode())
+    wait(pages)
+    assert [key.path for key in pages._pages] == ["/", f"/client?{urlencode({'name': NAMES[2]})}"]
+    assert f"/client?{urlencode({'name': NAMES[2]})}" in front.addresses
+    assert not TAGS & set(front.tags)
+    pages._pages.clear()
+
+
 def test_a_page_is_kept_until_a_table_changes(warehouse: Warehouse) -> None:
     progress = TABLES["pipeline_progress"]
     make_table(warehouse, progress, CONTENT["pipeline_progress"])
@@ -185,6 +218,8 @@ def test_a_page_is_kept_until_a_table_changes(warehouse: Warehouse) -> None:
     assert pages.answer("/find") is first
     make_table(warehouse, progress, CONTENT["pipeline_progress"])
     now += timedelta(seconds=3)
+    assert pages.answer("/find") is first, "nobody waits for the new one"
+    wait(pages)
     second = pages.answer("/find")
     assert second is not first
     now += site_module.MAX_AGE
