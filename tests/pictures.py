@@ -27,8 +27,8 @@ from .pipelines.report.browser import Browser, browser
 
 FOLDER = Path(__file__).parents[1] / "docs" / "img"
 _CLUSTER = ClusterSection(name="demo", environment="three brokers", owner="platform team")
-_PRINCIPAL = "User:mallory"
-"""One of the demo that makes a producer for each batch."""
+_PRINCIPAL = "User:dave"
+"""One of the demo whose quota is too small."""
 _DESK_PX, _PHONE_PX, _PAPER_PX = 1_280, 390, 794
 _MAX_BYTES = 300_000
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -73,7 +73,7 @@ class _Picture:
 
 _OF_FILE = (
     _Picture("report-desktop", _DESK_PX, 1_170),
-    _Picture("report-phone", _PHONE_PX, 5 * 844),
+    _Picture("report-phone", _PHONE_PX, 3 * 844),
     _Picture("report-dark", _DESK_PX, 1_100, "traffic-between-racks", is_dark=True),
     _Picture("report-print", _PAPER_PX, 1_123, media="print"),
 )

@@ -54,7 +54,7 @@ _STATIC = {
 }
 _LEVEL = 6
 _FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
-_UNPRINTED, _CUT = "\N{REPLACEMENT CHARACTER}", "…"
+_UNPRINTED, _CUT, _ANY = "\N{REPLACEMENT CHARACTER}", "…", "*"
 
 
 class _Key(NamedTuple):
@@ -77,11 +77,15 @@ def path_of(kind: str, name: str) -> str:
 
 
 def _of_cell(column: "GridColumn", cell: str) -> str:
-    """The page of a cell, or the search if its name is cut; none if it does not print."""
+    """The page of a cell, or the search if its name is cut or of several clients.
+
+    None if it does not print.
+    """
     if not column.page_kind or cell == texts.NOT_KNOWN or _UNPRINTED in cell:
         return ""
-    if cell.endswith(_CUT):
-        return f"{_FIND}?{urlencode({'q': cell[:-1]})}"
+    start = cell.removesuffix(_CUT).partition(_ANY)[0]
+    if start != cell:
+        return f"{_FIND}?{urlencode({'q': start})}"
     return path_of(column.page_kind, cell)
 
 

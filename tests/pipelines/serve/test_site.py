@@ -126,13 +126,14 @@ def test_the_report_leads_to_the_pages_of_names(
     from quotaflow.pipelines.report.section import grid  # noqa: PLC0415
 
     columns = (text("client", "client_id"), text("quota", "quota_type"))
-    rows = [{"client_id": name, "quota_type": "x"} for name in ("a b&c", "y" * 99, None)]
+    rows = [{"client_id": name, "quota_type": "x"} for name in ("a b&c", "y" * 99, "web-*", None)]
     listed = ReportSection("One", grids=(grid("Clients", rows, columns, "None."),))
     monkeypatch.setattr(site_module, "sections", lambda _: [listed])
     page = Page(pages.answer("/").body.decode())
     links = [link for link in page.addresses if link.startswith("/client")]
     assert links == ["/client?name=a+b%26c"]
     assert f"/find?q={'y' * 47}" in page.addresses, "a name that is cut leads to the search"
+    assert "/find?q=web-" in page.addresses, "and so does one of several clients"
 
 
 def test_pages_have_the_names_of_conf(filled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
