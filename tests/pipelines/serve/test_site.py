@@ -195,9 +195,12 @@ def test_a_reader_chooses_the_time(pages: QuotaflowSite) -> None:
 def test_the_page_behind_a_card_is_computed_ahead(
     pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = text("who", "client_id")
-    cards = [Card("slow", rank=1, text=name, when="", line="", column=who, names=(name,), action="")
-             for name in (NAMES[2], "x" * 60 + "…")]  # fmt: skip
+    column = text("who", "client_id")
+    names = (NAMES[2], "x" * 60 + "…")
+    cards = [
+        Card("slow", 1, text=name, when="", line="", column=column, names=(name,), action="")
+        for name in names
+    ]
     monkeypatch.setattr(site_module, "sections", lambda _: [])
     monkeypatch.setattr(site_module, "cards", lambda _: cards)
     pages._pages.clear()
