@@ -35,6 +35,7 @@ FACTS_MARGIN, RESULTS_MARGIN = timedelta(minutes=15), timedelta(hours=1)
 """What views need before the time asked about: clients push each five minutes, and a counter grew
 since the push before."""
 
+_SHARED = timedelta(minutes=5)
 _STEPS_S = (1, 5, 10, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200, 86_400)
 _WEIGHTED = """
 SELECT 1 FROM requests
@@ -148,9 +149,12 @@ class Scope:
 
     @property
     def _views_since(self) -> Since:
-        """The times from which on views read: many are about the last day of results."""
+        """The times from which on views read: many are about the last day of results.
+
+        A reader opens tables once for each: times that are near each other share them.
+        """
         day = min(self.since, self.until - DAY)
-        return Since(self.since - FACTS_MARGIN, day - RESULTS_MARGIN)
+        return Since(_floored(self.since - FACTS_MARGIN), _floored(day - RESULTS_MARGIN))
 
     @property
     def is_recent(self) -> bool:
@@ -272,3 +276,8 @@ class Scope:
 def _step_s(long_s: float, min_s: int) -> int:
     steps = (step for step in _STEPS_S if step >= min_s and long_s / step <= MAX_POINTS)
     return next(steps, round(long_s / MAX_POINTS) + 1)
+
+
+def _floored(time: datetime) -> datetime:
+    first = datetime.min.replace(tzinfo=time.tzinfo)
+    return time - (time - first) % _SHARED

@@ -1,5 +1,6 @@
 """The scope of a report: its cluster, time range and steps."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -74,3 +75,12 @@ def test_steps_keep_a_line_short(filled: Warehouse, least_s: int, step_s: int) -
     assert scope(filled).extent("replica_offsets") == (NOON, NOON + timedelta(minutes=14))
     assert MAX_POINTS == 120
     assert scope(filled).step_s("replica_offsets", least_s) == step_s
+
+
+def test_scopes_of_nearly_one_time_open_tables_once(filled: Warehouse) -> None:
+    first = scope(filled)
+    for second in range(3):
+        times = {"since": at(60 + second), "until": at(65 + second)}
+        replace(first, **times).rows("SELECT count(*) AS n FROM traffic")
+    assert isinstance(first.reader, FolderReader)
+    assert len(first.reader._databases) == 1, "else a page of each name opens them again"
