@@ -285,16 +285,21 @@ changes AS (
         AND altered.entity_type = 'topic'
         AND altered.entity_name = used_topics.topic
     WHERE
-        used_topics.topic IS NOT NULL
-        OR (
-            altered.entity_type = 'user'
-            AND altered.entity_name
-            IN ('', substring(episodes.principal, instr(episodes.principal, ':') + 1))
-        )
-        OR (altered.entity_type = 'client-id' AND altered.entity_name IN ('', episodes.program))
-        OR (
-            altered.entity_type = 'broker'
-            AND altered.entity_name IN ('', CAST(slowest.broker_id AS STRING))
+        -- Brokers throttle no replica in sync, and acks=all waits for no other. A replica that a
+        -- throttle slows does not come back in sync: that concerns who lacks replicas.
+        (altered.config_key NOT LIKE '%replication.throttled%' OR episodes.symptom = 'failing')
+        AND (
+            used_topics.topic IS NOT NULL
+            OR (
+                altered.entity_type = 'user'
+                AND altered.entity_name
+                IN ('', substring(episodes.principal, instr(episodes.principal, ':') + 1))
+            )
+            OR (altered.entity_type = 'client-id' AND altered.entity_name IN ('', episodes.program))
+            OR (
+                altered.entity_type = 'broker'
+                AND altered.entity_name IN ('', CAST(slowest.broker_id AS STRING))
+            )
         )
     GROUP BY episodes.id
 ),

@@ -4,9 +4,9 @@
 -- level: sampled_log
 -- description: When clients waited or failed on the last day, one row {per}. A minute counts in which
 --   a client of five or more requests waits three times as long as it usually does, waits a second,
---   waits for a quota, in many short waits too from ten seconds on, or gets errors. A client of
---   fewer than ten minutes is compared with others of the same minute. Minutes at most two apart are
---   one time. A client without a symptom has no row. client_diagnoses says why
+--   waits for a quota, or gets errors. Any number of waits for a quota counts from ten seconds on. A
+--   client of fewer than ten minutes is compared with others of the same minute. Minutes at most two
+--   apart are one time. A client without a symptom has no row. client_diagnoses says why
 -- key: cluster_id, since, principal, program, api, symptom
 -- time: since
 -- clustering: principal
@@ -166,10 +166,11 @@ judged AS (
     SELECT
         *,
         coalesce(
-            is_data AND requests >= 5
+            is_data
             AND (
                 (
-                    waited / requests >= 5e1
+                    requests >= 5
+                    AND waited / requests >= 5e1
                     AND (
                         throttle >= 0.25e0 * waited
                         OR waited / requests >= 3e0 * usual_ms
@@ -180,7 +181,8 @@ judged AS (
                         OR waited / requests >= 1e3
                     )
                 )
-                -- Many small requests: each waits little, the client most of its time.
+                -- Many small requests, each of which waits little, or few that wait long: the client
+                -- waits most of its time.
                 OR (
                     throttle >= 1e4 AND throttle >= 0.5e0 * waited AND waited / requests >= 5e0
                 )

@@ -135,6 +135,14 @@ def test_many_small_waits_for_a_quota_are_a_symptom() -> None:
     assert rows[0]["cause"] == "quota"
 
 
+def test_few_long_waits_for_a_quota_are_a_symptom() -> None:
+    """A consumer that is throttled for half a minute sends two requests in it."""
+    fetches = minutes("User:bad", {"throttle": 30_000.0}, api="FETCH", requests=2)
+    rows = diagnosed(among_healthy(*fetches))
+    assert {(row["principal"], row["symptom"]) for row in rows} == {("User:bad", "slow")}
+    assert rows[0]["cause"] == "quota"
+
+
 def test_a_replica_that_moves_is_not_what_a_client_waits_for() -> None:
     """It is not in sync, so acks=all does not wait for it."""
     behind_now = [behind(60 * 26, 3, 500, 0, 10), behind(60 * 26, 2, 5, 0, 10)]
@@ -192,6 +200,23 @@ def test_a_broker_is_slow_if_it_is_for_all_its_clients() -> None:
     assert len({row["principal"] for row in rows}) == len(PEERS)
 
 
+def test_a_throttle_of_replicas_concerns_who_lacks_replicas() -> None:
+    """A replica that a throttle slows does not come back in sync."""
+    errors = {"errors": [{"error_code": 19, "requests": 10}]}
+    named = {"entity_type": "broker", "entity_name": "1"}
+    content = among_healthy(*minutes("User:bad", {}, during=errors)) | {
+        "config_alterations": [altered(60 * 24, _THROTTLE_RATE, "1", **named)],
+    }
+    (row, *_) = diagnosed(content)
+    assert row["cause"] == "not_enough_replicas"
+    facts = {each["fact"]: each["text"] for each in row["facts"]}
+    assert facts["changed"] == f"broker 1: {_THROTTLE_RATE}"
+
+
+_THROTTLE_RATE = "leader.replication.throttled.rate"
+_THROTTLE_LIST = "leader.replication.throttled.replicas"
+
+
 @cases(
     ("altered_at", "entity", "changed"),
     ("its topic, a minute before", 60 * 24, ("topic", "orders"), "topic orders: retention.ms"),
@@ -201,14 +226,17 @@ def test_a_broker_is_slow_if_it_is_for_all_its_clients() -> None:
     ("after it began", 60 * 27, ("topic", "orders"), None),
     ("a topic that it does not use", 60 * 24, ("topic", "other"), None),
     ("another user", 60 * 24, ("user", "else"), None),
+    ("a throttle of replicas of its broker", 60 * 24, ("broker", "1", _THROTTLE_RATE), None),
+    ("a throttle of replicas of its topic", 60 * 24, ("topic", "orders", _THROTTLE_LIST), None),
 )
 def test_a_change_right_before_is_named(
-    altered_at: int, entity: tuple[str, str], changed: str | None
+    altered_at: int, entity: tuple[str, ...], changed: str | None
 ) -> None:
-    named = dict(zip(("entity_type", "entity_name"), entity, strict=True))
+    kind, name, key = (*entity, "retention.ms")[:3]
+    named = {"entity_type": kind, "entity_name": name}
     content = among_healthy(*minutes("User:bad", {"local": 400.0})) | {
         "traffic": [moved(60 * 20, 100, **BAD, topic="orders", topic_id=None)],
-        "config_alterations": [altered(altered_at, "retention.ms", "1", **named)],
+        "config_alterations": [altered(altered_at, key, "1", **named)],
     }
     (row, *_) = diagnosed(content)
     facts = {each["fact"]: each["text"] for each in row["facts"]}
@@ -240,6 +268,14 @@ IN_TRANSACTION = [{"error_code": 51, "requests": 10}]
     ("records are not there yet", minutes("User:fine", {"remote": 500.0}, api="FETCH")),
     ("errors of normal work", minutes("User:fine", {}, during={"errors": REBALANCE})),
     ("transactions in a row", minutes("User:fine", {}, during={"errors": IN_TRANSACTION})),
+    (
+        "few waits for a quota, nine seconds of a minute",
+        minutes("User:fine", {"throttle": 4_500.0}, api="FETCH", requests=2),
+    ),
+    (
+        "few waits for records, half of a minute each",
+        minutes("User:fine", {"remote": 30_000.0}, api="FETCH", requests=2),
+    ),
     (
         "small waits for a quota, nine seconds of a minute",
         minutes("User:fine", {"throttle": 9.0}, requests=1_000),
