@@ -196,9 +196,6 @@ def _bound_memory(query_memory_mb: int) -> None:
 
     Only where the kernel says what the process has, as Linux does.
     """
-    import deltalake  # noqa: F401, PLC0415  what it takes is not the query's
-    import duckdb  # noqa: F401, PLC0415
-
     try:
         now = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
     except OSError:
