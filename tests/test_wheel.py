@@ -19,6 +19,7 @@ PACKED = {
     ".sql",
     ".csv",
     ".table",
+    ".tpl",
     ".json",
     ".conf",
     ".yaml",
