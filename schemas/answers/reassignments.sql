@@ -11,6 +11,7 @@
 -- clustering: requested_time, topic
 -- lookbacks:
 --   traffic: 1 h
+--   fetches: 10 min
 --   replica_lag: 7 d
 -- columns:
 --   from reassignment_changes: cluster_id
@@ -19,8 +20,8 @@
 --   leader_id INT: leader that the replica fetched from last; null: it was not seen behind
 --   state STRING: done (the leader requested it in the ISR), in_place (it was in sync before),
 --     cancelled, moving, never_converges (it fetches, and what is left does not shrink because
---     writes are faster), stuck (no fetch for 33 s or more) or waiting (requested, nothing seen
---     yet)
+--     writes are faster), stuck (no fetch for 33 s or more while others fetched) or waiting
+--     (requested, nothing seen yet)
 --   requested_time TIMESTAMP: when the reassignment was requested
 --   requested_by STRING: principal that requested it
 --   requested_by_client_id STRING: its client.id: untrusted text
@@ -101,6 +102,16 @@ clocks AS (
         SELECT cluster_id, last_time AS event_time FROM replica_lag
         UNION ALL
         SELECT cluster_id, event_time FROM reassignment_changes
+    ) AS times
+    GROUP BY cluster_id
+),
+fetched AS (
+    -- A row is how far fetches were read: requests may be read further, and none of its fetches yet.
+    SELECT cluster_id, max(event_time) AS fetched_to
+    FROM (
+        SELECT cluster_id, event_time FROM fetches
+        UNION ALL
+        SELECT cluster_id, last_time AS event_time FROM replica_lag
     ) AS times
     GROUP BY cluster_id
 ),
@@ -232,12 +243,12 @@ moves AS (
         END AS error_offsets,
         paces.newest AS last_fetch_time,
         coalesce(paces.newest, requested.event_time) AS last_contact,
-        clocks.newest AS now
+        fetched.fetched_to
     FROM requested
     LEFT JOIN ends USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN was_there USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN paces USING (cluster_id, topic, partition, replica_id)
-    INNER JOIN clocks USING (cluster_id)
+    LEFT JOIN fetched USING (cluster_id)
     WHERE requested.nth = 1
 ),
 states AS (
@@ -247,7 +258,7 @@ states AS (
             WHEN was_in_sync THEN 'in_place'
             WHEN joined_time IS NOT NULL THEN 'done'
             WHEN cancelled_time IS NOT NULL THEN 'cancelled'
-            WHEN unix_micros(now) - unix_micros(last_contact) > 33000000 THEN 'stuck'
+            WHEN unix_micros(fetched_to) - unix_micros(last_contact) > 33000000 THEN 'stuck'
             WHEN last_fetch_time IS NULL THEN 'waiting'
             WHEN points >= 4 AND lag_per_s >= 0 THEN 'never_converges'
             ELSE 'moving'

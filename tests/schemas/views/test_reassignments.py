@@ -81,13 +81,19 @@ STATES: dict[tuple[str], dict[str, Tables]] = {
             "replica_lag": falling(3, 900, 100),
             "traffic": [moved(34, 1)],
         },
+        # Nobody knows what the replica fetched since.
+        "requests are read further than fetches": {
+            "replica_lag": falling(3, 900, 100),
+            "traffic": [moved(120, 1)],
+            "fetches": [row("fetches", 4, {})],
+        },
     },
     ("never_converges",): {"what is left grows": {"replica_lag": falling(6, 900, -50)}},
     ("stuck",): {
-        "it never began": {"traffic": [moved(120, 1)]},
-        "others move, it does not": {
+        "it never began": {"fetches": [row("fetches", 120, {})]},
+        "others fetch, it does not": {
             "replica_lag": falling(3, 900, 100),
-            "traffic": [moved(120, 1)],
+            "fetches": [row("fetches", 120, {})],
         },
     },
 }
