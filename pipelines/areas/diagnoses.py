@@ -60,6 +60,17 @@ GROUP BY api
 ORDER BY sum(waited_time_ms) DESC, api
 """
 """How long requests of a name wait, and on what."""
+GROUPS = """
+SELECT group_id, count(*) AS members,
+    sum(CASE WHEN cardinality(assigned_partitions) = 0 THEN 1 ELSE 0 END) AS idle_members
+FROM current_group_assignments
+WHERE {of_cluster} AND ({is_group} OR {is_client_id})
+GROUP BY group_id
+"""
+"""Members of the groups of a name, or of those that a client is in, and how many have nothing."""
+LAGS = """
+SELECT group_id, sum(lag) AS lag FROM group_lag WHERE {of_cluster} AND {is_group} GROUP BY group_id
+"""
 INCIDENTS = Question(
     "SELECT * FROM incidents WHERE {of_cluster}",
     "state DESC, subjects DESC, confidence DESC NULLS LAST, since DESC NULLS LAST, symptom, cause, "
@@ -126,10 +137,21 @@ PARTS: Mapping[str, str] = {
     OUTSIDE: "outside the broker",
 }
 """Parts of a budget in words; what is outside is no part of the sum."""
+_PART_OF = {
+    "quota": "throttle",
+    **dict.fromkeys(("noisy_neighbour", "own_load", "busy_broker"), "request_queue"),
+    **dict.fromkeys(("slow_broker", "large_requests", "slow_appends"), "local"),
+    **dict.fromkeys(("slow_follower", "slow_replicas"), "replicas"),
+    "busy_network": "response_queue",
+    "slow_reader": "send",
+}
+"""The part of the budget that a cause is about; a stalled broker is about more than one."""
 _LEAST_MS, _CHANGE_CHARS = 1, 100
 _MAX_INCIDENTS = 5
 _SAME_IN = {"quota": "quota_usage", "out_of_range": "read_problems"}
 """By the cause of a client's symptom, the table whose problems say the same of the client."""
+AREAS_OF = {"quota": "quotas", "out_of_range": "read problems"}
+"""By the cause, the area whose findings say the same."""
 Symptom = list[Row]
 """The causes of one symptom of one subject, by rank."""
 
@@ -253,8 +275,19 @@ def _cells(row: Row) -> Row:
     if row["principal"] is not None:
         cells["client"] = _client(row)
     if row["share"] is not None and row["cause"] != NOT_EXPLAINED:
-        cells["first"] = texts.share(row["share"])
+        cells["first"] = texts.share(_part_share(row))
     return cells
+
+
+def _part_share(row: Row) -> float:
+    """The share of the wait that is in the cause's part; of errors, that of the cause.
+
+    A cause explains less than its part, by what requests of others wait there too.
+    """
+    waits = dict(parts(row)) if row["symptom"] == "slow" else {}
+    in_part_ms = waits.get(_PART_OF.get(row["cause"], ""))
+    share: float = in_part_ms / row["waited_ms"] if in_part_ms is not None else row["share"]
+    return share
 
 
 def budget(parts: Sequence[tuple[str, float]]) -> list[str]:
@@ -292,11 +325,25 @@ def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[s
     assert scope.about is not None
     name = texts.listed(scope.about.subject.name)
     waits = scope.rows_if_made(WAITS)
+    groups = " ".join(["", *_groups(scope)])
     if not waits:
-        return f"{name}: nothing is known to be wrong.", ()
+        return f"{name}: nothing is known to be wrong.{groups}", ()
     row = waits[0]
     requests = counted(int(row["requests"]), f"{row['api']} request")
     mean = texts.duration(row["waited_ms"])
     if not is_diagnosed:
         return f"{name}: {requests} waited {mean} on average. Diagnoses are missing.", ()
-    return f"{name} is well: {requests} waited {mean} on average.", tuple(parts(row))
+    return f"{name} is well: {requests} waited {mean} on average.{groups}", tuple(parts(row))
+
+
+def _groups(scope: Scope) -> Iterator[str]:
+    """The lag of a group, and members that have no partition, as sentences."""
+    assert scope.about is not None
+    for row in scope.rows_if_made(LAGS) if scope.about.subject.groups else ():
+        if row["lag"] is not None:
+            yield f"Its lag is {counted(int(row['lag']), 'record')}."
+    for row in scope.rows_if_made(GROUPS):
+        if row["idle_members"]:
+            members = counted(row["members"], "member")
+            group = texts.listed(row["group_id"])
+            yield f"Without a partition in group {group}: {row['idle_members']} of {members}."

@@ -102,6 +102,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
             parts=tuple(diagnoses.parts(row)),
             change=diagnoses.change(row),
             causes=_causes(scope, first),
+            fine=tuple(area for area in fine if area != diagnoses.AREAS_OF.get(row["cause"])),
             rank=NOW if row["is_ongoing"] else 0,
         )
     if others and others[0].severity == NOW:

@@ -96,6 +96,7 @@ def test_a_topic_has_its_own_symptom_first(tmp_path: Path) -> None:
     rows |= {
         "quota_usage": SEEN,
         "traffic": [moved(60 * 26, 100, **BAD)],
+        "fetches": [row("fetches", 60 * 26, {})],
         "topics": [row("topics", -600, {}, topic="orders")],
         "reassignment_changes": [reassigned(60 * 20, "requested", n, place=n - 2) for n in (2, 3)],
     }
@@ -104,3 +105,23 @@ def test_a_topic_has_its_own_symptom_first(tmp_path: Path) -> None:
     assert "throttle_checks" in (verdict.causes[0].step or "")
     assert [each.text.split(":")[0] for each in verdict.others] == ["bad is slow"]
     assert verdict_of(tmp_path, {}, "bad").sentence.startswith("bad is slow: PRODUCE waits ")
+
+
+def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> None:
+    members = [
+        row(
+            "group_assignments",
+            0,
+            {},
+            group_id="g",
+            member_id=f"m{n}",
+            client_id=f"reader-{n}",
+            assigned_partitions=parts,
+            is_removed=False,
+        )
+        for n, parts in enumerate([[{"topic": "orders", "partition": 0}], []])
+    ]
+    groups = [row("groups", 0, {}, group_id="g", group_type="consumer", is_removed=False)]
+    content = {"group_assignments": members, "groups": groups, "quota_usage": SEEN}
+    idle = "Without a partition in group g: 1 of 2 members."
+    assert idle in verdict_of(tmp_path, content, "g").sentence
