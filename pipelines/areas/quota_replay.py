@@ -13,7 +13,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.results import MAX_IDS_PER_S, MIN_IDS_PER_S
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal

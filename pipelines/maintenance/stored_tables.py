@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import delta_files, folder_tables
-from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.small_files import SmallFiles
 from quotaflow.pipelines.warehouse.time_ranges import as_in_delta

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.reader import Reader, TableSummary
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.tables.catalog import TABLES

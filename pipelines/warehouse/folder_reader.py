@@ -1,22 +1,15 @@
 """Reads Delta tables and views of a folder or an object store without a JVM, by SQL of DuckDB."""
 
-import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.errors import (
-    ConfigError,
-    DamagedError,
-    QueryError,
-    QuotaflowError,
-    WrongQueryError,
-    nearest,
-)
+from quotaflow.pipelines.errors import ConfigError, DamagedError
 from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import TableSummary
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -29,15 +22,10 @@ if TYPE_CHECKING:
 
     from quotaflow.pipelines.warehouse.delta_files import RecordedExtent
     from quotaflow.pipelines.warehouse.local_database import LocalDatabase
+    from quotaflow.pipelines.warehouse.local_tables import FolderTables
     from quotaflow.pipelines.warehouse.time_ranges import Since
 
-_NO_COLUMN = re.compile(r'column "([^"]+)" not found')
-NO_MEMORY = (
-    "the query needs more memory than conf allows: narrow it, or allow more with "
-    "--set warehouse.query_memory_mb=MIB"
-)
 _EXTENTS_AT_ONCE = 4
-_CANDIDATES = re.compile(r"Candidate bindings: (.*)")
 
 
 @dataclass(frozen=True)
@@ -63,9 +51,11 @@ class FolderReader:
         """Two: one core plans each query, which takes most of its time."""
         return 2
 
-    @property
-    def _database(self) -> "LocalDatabase":
-        return self._since(None)
+    @cached_property
+    def _tables(self) -> "FolderTables":
+        from quotaflow.pipelines.warehouse.local_tables import FolderTables  # noqa: PLC0415  as below
+
+        return FolderTables(self.warehouse.place, self.left_out)
 
     def _since(self, since: "Since | None") -> "LocalDatabase":
         """The database whose views are about the time from then on; all have the same versions."""
@@ -80,15 +70,12 @@ class FolderReader:
         )
 
         conf = self.warehouse.conf
-        first = next(iter(self._databases.values()), None)
         return LocalDatabase(
-            self.warehouse.place,
+            self._tables,
             conf.query_memory_mb,
             conf.query_timeout_s,
             self.empty,
             since,
-            self.left_out,
-            first.opened if first else {},
             stopped=self._stopped,
         )
 
@@ -116,12 +103,12 @@ class FolderReader:
     def table_id(self, table: str) -> str:
         """The id of a table in checkpoints of queries. A table made again has another id."""
         with engine_errors(table):
-            return str(self._database.table(table).metadata().id)
+            return str(self._tables.table(table).metadata().id)
 
     def types(self, table: str) -> dict[str, str]:
         """The type of each column of the live table, as `ddl.live_types`."""
         with engine_errors(table):
-            return ddl.live_types(self._database.table(table))
+            return ddl.live_types(self._tables.table(table))
 
     def versions(self) -> dict[str, str]:
         """Each table that exists, with the newest version of its log, if that can be read."""
@@ -152,7 +139,7 @@ class FolderReader:
         sql = f"SELECT count(*) AS rows, max({time}) AS last FROM {name}"
         with engine_errors(sql):
             rows, last = self.query(sql).read_all().columns
-            actions: Any = self._database.table(name).get_add_actions(flatten=True)
+            actions: Any = self._tables.table(name).get_add_actions(flatten=True)
             sizes = actions["size_bytes"].to_pylist()
         # As a number: a wrong clock may give years that Python's datetime does not have.
         return TableSummary(rows[0].as_py(), last.cast("int64")[0].as_py(), sum(sizes))
@@ -168,6 +155,9 @@ class FolderReader:
             except SchemaVersionError as error:
                 raise ConfigError(str(error)) from None
             return delta_files.recorded_extent(table, place.path(name), time)
+
+    def gather(self, names: Iterable[str], since: "Since") -> None:
+        """Nothing: files are near."""
 
     def query(self, sql: str, since: "Since | None" = None) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
@@ -202,42 +192,3 @@ class FolderReader:
         """The same rows as Arrow, in columns of these names and types."""
         with engine_errors(sql):
             return self.query(sql).read_all().select(schema.names).cast(schema)
-
-
-@contextmanager
-def engine_errors(sql: str) -> Iterator[None]:
-    """Turn errors of DuckDB, Delta and Arrow within the block into a QueryError for `sql`."""
-    try:
-        yield
-    except QuotaflowError:
-        raise
-    except Exception as error:
-        if (reported := _reported(error, sql)) is None:
-            raise
-        raise reported from None
-
-
-def _reported(error: Exception, sql: str) -> QueryError | None:
-    import duckdb  # noqa: PLC0415  what reads nothing need not wait for it
-    from deltalake.exceptions import DeltaError  # noqa: PLC0415
-    from pyarrow import ArrowException  # noqa: PLC0415
-
-    from quotaflow.pipelines.warehouse.query_check import one_line  # noqa: PLC0415
-
-    if not isinstance(error, duckdb.Error | DeltaError | ArrowException | OSError):
-        return None
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return QueryError(NO_MEMORY)
-    is_wrong = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
-    kind = WrongQueryError if is_wrong else QueryError
-    return kind(_no_column(str(error)) or one_line(error) or f": {sql[:80]!r}")
-
-
-def _no_column(message: str) -> str | None:
-    """The error for an unknown column, with the nearest right name."""
-    missing = _NO_COLUMN.search(message)
-    if missing is None:
-        return None
-    listed = _CANDIDATES.search(message)
-    names = re.findall(r'"([^"]+)"', listed[1]) if listed else []
-    return f"no column {missing[1]}{nearest(missing[1], names) if names else ''}"

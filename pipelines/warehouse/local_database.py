@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -19,32 +19,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 import pyarrow as pa
 
-from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError
-from quotaflow.pipelines.warehouse import arrow_types, damage, delta_files, views
-from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.errors import NeverMadeError, QueryError
+from quotaflow.pipelines.warehouse import arrow_types, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
-from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.local_tables import LocalTables, Part
 from quotaflow.pipelines.warehouse.query_times import Bounds
 from quotaflow.pipelines.warehouse.reader import LATE
 from quotaflow.pipelines.warehouse.sql_dialects import WITHIN
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import Since
-from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.tables.catalog import FACTS, TABLES
 from quotaflow.udfs.engine.connections import connect
-from quotaflow.udfs.engine.database import dataset, files_sql, quoted_name
-from quotaflow.udfs.engine.rule import Files
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
 
 _T = TypeVar("_T")
 _BATCH_ROWS = 65_536
 _INTERRUPT_EVERY_S = 0.1
-_SMALL_BYTES = 256 * 1024
-"""The most bytes of files of a table whose rows are read at once."""
-_ANSWER = '"rows of the answer"'
+_ANSWER, _ROWS_OF = '"rows of the answer"', "rows of {}"
+_OF_TABLES = Part(lambda _: "")
+"""What a view reads: no rows of its own."""
 _MAX_TEMP_GIB = 20
 MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
@@ -58,39 +53,22 @@ CREATE MACRO percentile_approx(x, p) AS quantile_disc(x, p);
 
 @dataclass(frozen=True)
 class LocalDatabase:
-    """Tables and views of one place, each table in the version that it has when first named.
+    """Tables and views of one place.
 
     With `since`, views are about the time from then on: of facts and results they read no row
     before it, but of those that their heads say they need whole.
     """
 
-    place: Place
+    tables: LocalTables
     memory_mb: int
     timeout_s: int
     empty: frozenset[str] = frozenset()
     since: Since | None = None
-    left_out: frozenset[str] = frozenset()
-    opened: dict[str, "DeltaTable"] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
-    _datasets: "dict[str, Dataset]" = field(default_factory=dict)
+    _registered: "dict[str, Dataset | pa.Table]" = field(default_factory=dict)
     _opening: threading.RLock = field(default_factory=threading.RLock)
     stopped: threading.Event = field(default_factory=threading.Event)
     _clocks: "weakref.WeakSet[_Clock]" = field(default_factory=weakref.WeakSet)
-
-    def is_made(self, table: str) -> bool:
-        """Whether a table exists."""
-        if table in self.left_out:
-            return False
-        return table in self.opened or self.place.is_made(table)
-
-    def table(self, name: str) -> "DeltaTable":
-        """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
-        if not self.is_made(name):
-            raise NeverMadeError(name, self.place.root)
-        with self._opening:
-            if name not in self.opened:
-                self.opened.setdefault(name, self.place.open(name))
-            return self.opened[name]
 
     def open(self, names: frozenset[str], without: Iterable[str] = ()) -> set[str]:
         """Make sure that the database has these tables and views, and all that the views read.
@@ -101,8 +79,8 @@ class LocalDatabase:
         DuckDB cannot read.
         """
         for name in views.required(names):
-            if name not in self.empty and not self.is_made(name):
-                raise NeverMadeError(name, self.place.root)
+            if name not in self.empty and not self.tables.is_made(name):
+                raise NeverMadeError(name, self.tables.root)
         _, needed_views = views.read_by(names)
         within, whole = set[str](), {*names} - {*without}
         for view in (views.load()[name] for name in needed_views):
@@ -138,7 +116,10 @@ class LocalDatabase:
         cursor = self._cursor()
         with self._opening, self._engine_errors():
             for name, times in bounds.items():
-                text = self._table_sql(name, self._files(name, times), cursor)
+                part, relation = self.tables.part(name, times), f"some rows of {name}"
+                if part.rows is not None:
+                    cursor.register(relation, part.rows)
+                text = part.sql(relation)
                 cursor.execute(f'CREATE TEMP VIEW "{name}" AS {text}').fetchall()
         clock = _Clock(cursor, self.timeout_s, self._engine_errors)
         self._clocks.add(clock)
@@ -169,7 +150,7 @@ class LocalDatabase:
         )
         for statement in (
             MACROS,
-            f"SET allowed_directories = [{literal(self.place.root)}]",
+            f"SET allowed_directories = [{', '.join(map(literal, self.tables.folders))}]",
             "SET enable_external_access = false",
             "SET lock_configuration = true",
         ):
@@ -190,16 +171,17 @@ class LocalDatabase:
         except (duckdb.BinderException, duckdb.CatalogException, duckdb.InterruptException):
             raise
         except (duckdb.Error, OSError):
-            if self.place.store is None:
-                for name, table in list(self.opened.items()):
-                    if damaged := damage.of_files(self.place.root, name, table):
-                        raise damaged from None
+            if damaged := self.tables.damaged():
+                raise damaged from None
             raise
 
-    def _add(self, name: str, sql: Callable[[], str], kind: str = "VIEW") -> None:
+    def _add(self, name: str, sql: Callable[[], str], part: Part = _OF_TABLES) -> None:
         if name not in self._made:
-            text = sql()
-            self._cursor().execute(f'CREATE {kind} "{name}" AS {text}').fetchall()
+            text, cursor = sql(), self._cursor()
+            if part.rows is not None and part.is_small:
+                cursor.register(_ROWS_OF.format(name), part.rows)
+            kind = "TABLE" if part.is_small else "VIEW"
+            cursor.execute(f'CREATE {kind} "{name}" AS {text}').fetchall()
             self._made.add(name)
 
     def _add_table(self, relation: str, name: str, since: Since | None = None) -> None:
@@ -210,83 +192,21 @@ class LocalDatabase:
         if relation in self._made:
             return
         start = None if since is None else since.facts if name in FACTS else since.results
-        files = self._files(name, Bounds(start))
-        rows = self._table_sql(name, files)
+        part, registered = self.tables.part(name, Bounds(start)), _ROWS_OF.format(relation)
+        if part.rows is not None and not part.is_small:
+            self._registered[registered] = part.rows
+        rows = part.sql(registered)
         if start is not None:
             rows = f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(start)}"
-        is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
-        kind = "TABLE" if is_small and self.place.store is None else "VIEW"
-        self._add(relation, lambda: rows, kind)
-
-    def _files(self, name: str, bounds: Bounds) -> list[DataFile]:
-        """The files of a table that may have rows of these times; none if it does not exist."""
-        if not self.is_made(name):
-            return []
-        table, uri, root = self.table(name), self.place.path(name), self.place.root
-        try:
-            check_readable(name, table.metadata().configuration)
-        except SchemaVersionError as error:
-            raise ConfigError(str(error)) from None
-        files = [
-            file
-            for file in delta_files.of_version(table, uri, TABLES[name].time)
-            if file.may_have(bounds.start, bounds.end)
-        ]
-        if outside := [file.path for file in files if not _is_below(file.path, root)]:
-            raise ConfigError(
-                f"{uri} has a file outside of {root}, which is not read: {outside[0]}"
-            )
-        return files
-
-    def _table_sql(
-        self,
-        name: str,
-        files: Sequence[DataFile],
-        cursor: duckdb.DuckDBPyConnection | None = None,
-    ) -> str:
-        """SQL for the rows of files: live columns, then declared ones that they lack, as null.
-
-        With a cursor for that one alone.
-        """
-        if not self.is_made(name):
-            return f"SELECT * FROM {files_sql(Files((), TABLES[name].arrow))}"
-        paths = [file.path for file in files]
-        schema = _with_declared(pa.schema(self.table(name).schema()), TABLES[name].arrow)
-        chosen = Files(tuple(paths), schema, bool(TABLES[name].partitioning), self.place.store)
-        is_stored = chosen.store and paths
-        rows = self._objects(name, chosen, cursor) if is_stored else files_sql(chosen)
-        columns = ", ".join(quoted_name(column.name) for column in schema)
-        return f"SELECT {columns} FROM {rows}"
-
-    def _objects(self, name: str, files: Files, cursor: duckdb.DuckDBPyConnection | None) -> str:
-        """Make files of an object store known to one cursor, or to all later ones.
-
-        Returns their name in SQL.
-        """
-        if cursor is not None:
-            relation = f"some objects of {name}"
-            cursor.register(relation, dataset(files))
-        else:
-            relation = f"objects of {name}"
-            self._datasets[relation] = dataset(files)
-        return quoted_name(relation)
+        self._add(relation, lambda: rows, part)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor that sees all relations: what Python registers is known to one cursor alone."""
-        cursor = self._connection.cursor()
-        for relation, rows in self._datasets.items():
-            cursor.register(relation, rows)
+        with self._opening:
+            cursor = self._connection.cursor()
+            for relation, rows in self._registered.items():
+                cursor.register(relation, rows)
         return cursor
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path.startswith(f"{root}/") and ".." not in path.split("/")
-
-
-def _with_declared(live: pa.Schema, declared: pa.Schema) -> pa.Schema:
-    """The live columns, and those that the next writer adds to a table of an older release."""
-    missing = [field for field in declared if field.name not in live.names]
-    return pa.schema([*live, *missing])
 
 
 def _plain(

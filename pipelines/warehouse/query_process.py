@@ -26,7 +26,8 @@ from quotaflow.pipelines.config import Conf, WarehouseSection
 from quotaflow.pipelines.errors import DamagedError, NeverMadeError, QueryError, QuotaflowError
 from quotaflow.pipelines.terminal import progress
 from quotaflow.pipelines.warehouse import readers
-from quotaflow.pipelines.warehouse.folder_reader import NO_MEMORY, FolderReader, engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import NO_MEMORY, engine_errors
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.reader import LATE, Reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.warehouse import delta_files, row_writer
 from quotaflow.pipelines.warehouse.delta_files import DataFile
-from quotaflow.pipelines.warehouse.folder_reader import engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.ddl import lookup_key
 from quotaflow.schemas.table import Table

@@ -14,7 +14,8 @@ from pyarrow import parquet
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import QueryError, QuotaflowError
-from quotaflow.pipelines.warehouse.folder_reader import FolderReader, engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
@@ -86,7 +87,7 @@ def test_the_engine_refuses_too_what_the_check_refuses(
     monkeypatch.chdir(tmp_path)
     answered(reader, "SELECT * FROM requests")
     with pytest.raises(duckdb.Error):
-        reader._database.read(sql, {}).read_all()
+        reader._since(None).read(sql, {}).read_all()
     assert list(tmp_path.glob("attack*")) == []
 
 
@@ -95,7 +96,7 @@ def test_a_variable_of_python_is_no_table(reader: FolderReader) -> None:
     with pytest.raises(QuotaflowError):
         answered(reader, "SELECT * FROM requests_in_python")
     with pytest.raises(duckdb.Error):
-        reader._database.read("SELECT * FROM requests_in_python", {})
+        reader._since(None).read("SELECT * FROM requests_in_python", {})
     assert requests_in_python.num_rows == 1
 
 
@@ -143,7 +144,7 @@ def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: FolderReade
     small = limited(reader.warehouse, query_memory_mb=256)
     distinct = "SELECT DISTINCT range, md5(range::VARCHAR) FROM range(4000000)"
     assert answered(small, f"SELECT count(*) AS n FROM ({distinct})") == [{"n": 4_000_000}]
-    scratch = Path(small._database._scratch)
+    scratch = Path(small._since(None)._scratch)
     assert scratch.is_dir()
     del small
     gc.collect()

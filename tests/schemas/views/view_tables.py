@@ -21,7 +21,8 @@ from quotaflow.pipelines.results.answers.refresh import input_stamps, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.folder_reader import FolderReader, engine_errors
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES

@@ -1,0 +1,155 @@
+"""Where a local database has the rows of tables: in files of a folder or an object store."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from quotaflow.pipelines.errors import ConfigError, DamagedError, NeverMadeError
+from quotaflow.pipelines.warehouse import damage, delta_files
+from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.query_times import Bounds
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.database import dataset, files_sql, quoted_name
+from quotaflow.udfs.engine.rule import Files
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyarrow.dataset import Dataset
+
+_SMALL_BYTES = 256 * 1024
+"""The most bytes of the files of a table whose rows are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a table: SQL for them, by the name of `rows` if Arrow has them.
+
+    `is_small`: they are read at once.
+    """
+
+    sql: Callable[[str], str]
+    rows: "Dataset | pa.Table | None" = None
+    is_small: bool = False
+
+
+class LocalTables(Protocol):
+    """The tables of a local database."""
+
+    @property
+    def root(self) -> str:
+        """Their place, as errors name it."""
+        ...
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that the database may read."""
+        ...
+
+    def is_made(self, table: str) -> bool:
+        """Whether a table exists."""
+        ...
+
+    def damaged(self) -> DamagedError | None:
+        """What is wrong with a file of a table; None: nothing."""
+        ...
+
+    def part(self, name: str, bounds: Bounds) -> Part:
+        """At least the rows of a table within these times; none if it does not exist."""
+        ...
+
+
+@dataclass(frozen=True)
+class FolderTables:
+    """The tables of a place, each in the version that it has when it is first named here."""
+
+    place: Place
+    left_out: frozenset[str] = frozenset()
+    _opened: "dict[str, DeltaTable]" = field(default_factory=dict)
+    _opening: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def root(self) -> str:
+        """Their place."""
+        return self.place.root
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The place."""
+        return (self.place.root,)
+
+    def is_made(self, table: str) -> bool:
+        """Whether a table exists."""
+        is_there = table in self._opened or self.place.is_made(table)
+        return is_there and table not in self.left_out
+
+    def damaged(self) -> DamagedError | None:
+        """What is wrong with a file of an opened table on disk; None: nothing."""
+        if self.place.store is not None:
+            return None
+        problems = (
+            damage.of_files(self.place.root, name, table)
+            for name, table in list(self._opened.items())
+        )
+        return next(filter(None, problems), None)
+
+    def table(self, name: str) -> "DeltaTable":
+        """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
+        if not self.is_made(name):
+            raise NeverMadeError(name, self.place.root)
+        with self._opening:
+            if name not in self._opened:
+                self._opened[name] = self.place.open(name)
+            return self._opened[name]
+
+    def part(self, name: str, bounds: Bounds) -> Part:
+        """The rows of the files of a table that may have rows of these times.
+
+        The live columns, and declared ones that they lack, as null. Raises ConfigError for a table
+        of another schema version or that DuckDB cannot read.
+        """
+        if not self.is_made(name):
+            empty = files_sql(Files((), TABLES[name].arrow))
+            return Part(lambda _: f"SELECT * FROM {empty}", is_small=self.place.store is None)
+        files = self._files(name, bounds)
+        paths = tuple(file.path for file in files)
+        schema = _with_declared(pa.schema(self.table(name).schema()), TABLES[name].arrow)
+        chosen = Files(paths, schema, bool(TABLES[name].partitioning), self.place.store)
+        columns = ", ".join(quoted_name(column.name) for column in schema)
+        if chosen.store and paths:
+            objects = dataset(chosen)
+            return Part(lambda named: f"SELECT {columns} FROM {quoted_name(named)}", objects)
+        text = f"SELECT {columns} FROM {files_sql(chosen)}"
+        is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
+        return Part(lambda _: text, is_small=is_small and self.place.store is None)
+
+    def _files(self, name: str, bounds: Bounds) -> list[DataFile]:
+        table, uri, root = self.table(name), self.place.path(name), self.place.root
+        try:
+            check_readable(name, table.metadata().configuration)
+        except SchemaVersionError as error:
+            raise ConfigError(str(error)) from None
+        files = [
+            file
+            for file in delta_files.of_version(table, uri, TABLES[name].time)
+            if file.may_have(bounds.start, bounds.end)
+        ]
+        if outside := [file.path for file in files if not _is_below(file.path, root)]:
+            raise ConfigError(
+                f"{uri} has a file outside of {root}, which is not read: {outside[0]}"
+            )
+        return files
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path.startswith(f"{root}/") and ".." not in path.split("/")
+
+
+def _with_declared(live: pa.Schema, declared: pa.Schema) -> pa.Schema:
+    """The live columns, and those that the next writer adds to a table of an older release."""
+    missing = [field for field in declared if field.name not in live.names]
+    return pa.schema([*live, *missing])
