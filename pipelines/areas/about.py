@@ -1,19 +1,23 @@
 """The scope of a question about a name: what belongs to the name, and which time is meant."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.areas.question import any_of, filled
-from quotaflow.pipelines.areas.scope import DAY, About, Scope
-from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, resolve
+from quotaflow.pipelines.areas.scope import DAY, FACTS_MARGIN, HOUR, RESULTS_MARGIN, About, Scope
+from quotaflow.pipelines.areas.subject import NAMES, Subject, UnknownNameError, resolve
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import EVER, Since, TimeRange
 
 _MAX_TOPICS = 50
+_READ = {*NAMES, "quota_usage", "traffic", "topic_ids"}
+_MARGIN = 2 * FACTS_MARGIN
+"""The newest window of a name may be so much older than that of the cluster."""
 _CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
 _NEWEST = (
     "SELECT event_time AS newest, rolled_up_s FROM quota_usage "
@@ -48,17 +52,26 @@ class Period:
 
 
 def scope_about(
-    reader: Reader, name: str, period: Period, cluster_id: str | None, conf: Conf
+    reader: Reader,
+    name: str,
+    period: Period,
+    cluster_id: str | None,
+    conf: Conf,
+    *,
+    questions: Collection[str] = (),
 ) -> Scope:
     """The scope of a name in any of its forms (see subject.resolve).
 
-    Without a cluster, in the only one that the tables have. Raises UnknownNameError if the tables
+    `questions` are the tables and views that will be asked about it. Without a cluster, in the only
+    one that the tables have. Raises UnknownNameError if the tables
     have nothing of this name by then, ConfigError if there are several clusters.
     """
     cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
     cluster = one_cluster(cluster_ids, cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
     day = _day_before(reader, period.at)
+    before = max(period.lookback, HOUR) + _MARGIN
+    reader.gather({*_READ, *questions}, Since(day + DAY - before, day - before - RESULTS_MARGIN))
     subject = resolve(reader, of_cluster, name, day)
     newest = _newest(reader, of_cluster, subject, period.at, day)
     end = newest.end or newest.start

@@ -1,5 +1,6 @@
 """What an area may ask: the rows of one cluster from a time on, all or those of one name."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -106,6 +107,10 @@ class Scope:
     _answers: dict[str, list[Row]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+
+    def gather(self, names: Iterable[str]) -> None:
+        """Get ready for questions about these tables and views (`Reader.gather`)."""
+        self.reader.gather(names, self._views_since)
 
     def ask(self, question: Question) -> list[Row]:
         """The first rows of a question; about a cluster each has the number of all.

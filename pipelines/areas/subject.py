@@ -70,6 +70,11 @@ _NEAR_CLIENT_IDS = (
 _NEAR_TOPICS = (
     f"SELECT DISTINCT topic AS n FROM topic_ids WHERE {{of_cluster}} ORDER BY n LIMIT {_MAX_NAMES}"
 )
+NAMES = {
+    *(*_PRINCIPALS, *_CLIENT_IDS, *_ADDRESSES, *_TOPIC_IDS),
+    *("topic_ids", "traffic", "requests", "client_metrics", "groups", "client_coverage"),
+}
+"""The tables and views in which names are."""
 Client = tuple[str | None, str | None]
 """Principal and client id."""
 _Meaning = tuple[str, Client | None]

@@ -67,6 +67,8 @@ AREAS: tuple[WhyArea, ...] = (
 )
 """Every area is asked about every name."""
 
+_OTHERS = {"current_client_quotas", "current_replicas", "ongoing_moves", "error_names"}
+"""What areas read beside their tables."""
 _MAX_FACTS = 3
 MAX_FINDINGS = 50
 """Findings of an area; a last one says that there are more."""
@@ -146,11 +148,15 @@ def why(
     Raises as `about.scope_about`.
     """
     damages: list[str] = []
-    every = going_on(
-        lambda tables: scope_about(tables, name, period, cluster_id, conf), reader, damages.append
-    )
+    questions = {table for area in AREAS for table in area.TABLES} | _OTHERS
+
+    def scoped(tables: Reader) -> Scope:
+        return scope_about(tables, name, period, cluster_id, conf, questions=questions)
+
     # An area that needs a damaged table says so.
+    every = going_on(scoped, reader, damages.append)
     scope = replace(every, reader=reader, is_brief=is_brief)
+    scope.gather(questions)
     assert scope.about is not None
     # Other areas ask for them too.
     diagnoses.symptoms_if_known(scope)

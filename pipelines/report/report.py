@@ -27,6 +27,7 @@ from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.incidents import cards
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import each
 from quotaflow.schemas.levels import IN_WORDS
 from quotaflow.schemas.tables.catalog import TABLES
@@ -58,6 +59,7 @@ def report(scope: Scope) -> str:
 
 def sections(scope: Scope) -> Sequence[ReportSection]:
     """Every section in order; if one fails, its text says why, and the others go on."""
+    scope.gather({*TABLES, *views.load()})
     return each(scope.reader, lambda section: _made(*section, scope), SECTIONS)
 
 

@@ -5,27 +5,35 @@ needs no state in a session, and any engine of a catalog can run it.
 """
 
 import re
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, WrongQueryError
 from quotaflow.pipelines.warehouse import sql_dialects, views
+from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.python_times import microseconds, rows_of
 from quotaflow.pipelines.warehouse.reader import TableSummary
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
-from quotaflow.schemas.tables.catalog import FACTS, TABLES
+from quotaflow.schemas.tables.catalog import EVENTS, FACTS, TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from quotaflow.pipelines.warehouse.gathered import Gathered
+    from quotaflow.pipelines.warehouse.local_database import LocalDatabase
+    from quotaflow.pipelines.warehouse.query_check import Query
+    from quotaflow.pipelines.warehouse.query_times import Bounds
     from quotaflow.pipelines.warehouse.time_ranges import Since
 
+WHOLE = datetime.min.replace(tzinfo=UTC)
+"""The time from which all rows of a table are."""
 _AT_ONCE, _LISTED_FOR_S = 8, 1.0
 _OF_RUNS = ("query_progress", "answer_state", "plans", "config_changes", "quality_results")
 _START = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
@@ -49,15 +57,30 @@ class CatalogEngine(Protocol):
         ...
 
 
+@dataclass
+class _Local:
+    """What was gathered, and databases over it: by the tables that may be empty and the time."""
+
+    gathered: dict[str, "Gathered"] = field(default_factory=dict)
+    databases: "dict[tuple[frozenset[str], Since | None], LocalDatabase]" = field(
+        default_factory=dict
+    )
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
 @dataclass(frozen=True)
 class CatalogReader:
-    """Answers queries over the tables of a catalog's schema."""
+    """Answers queries over the tables of a catalog's schema.
+
+    What is gathered is answered by DuckDB in this process, anything else by a statement.
+    """
 
     warehouse: Warehouse
     engine: CatalogEngine
     empty: frozenset[str] = frozenset()
     threads: int = _AT_ONCE
     _made: set[str] = field(default_factory=set, repr=False, compare=False)
+    _local: "_Local" = field(default_factory=_Local, repr=False, compare=False)
     _listing: list[float] = field(
         default_factory=lambda: [-_LISTED_FOR_S], repr=False, compare=False
     )
@@ -82,7 +105,7 @@ class CatalogReader:
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
         if table not in self._made and time.monotonic() - self._listing[0] > _LISTED_FOR_S:
-            self._made.update(self._listed())
+            self._made.update(listed(self.warehouse, self.engine.run))
             self._listing[0] = time.monotonic()
         return table in self._made
 
@@ -139,9 +162,30 @@ class CatalogReader:
         )
         return {row["name"]: row["newest"] or "" for row in rows_of(newest)}
 
+    def gather(self, names: Iterable[str], since: "Since") -> None:
+        """Read tables of few rows at once, by one statement, for questions that come."""
+        from quotaflow.pipelines.warehouse import gathered  # noqa: PLC0415  imports DuckDB
+        from quotaflow.pipelines.warehouse.query_times import Bounds  # noqa: PLC0415  as above
+
+        named = frozenset(names)
+        bounds = {name: Bounds(_start(name, since)) for name in named & EVENTS}
+        with self._local.lock:
+            starts = {
+                name: (start, rows_since(self.warehouse, name, start))
+                for name, start in _starts(named, bounds, since).items()
+                if self.is_made(name) and gathered.is_new(self._local.gathered.get(name), start)
+            }
+            if starts:
+                self._local.gathered |= gathered.gather(self.engine.run, starts)
+                self._local.databases.clear()
+
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin: each is a QueryError."""
         self.engine.stop()
+        with self._local.lock:
+            opened = list(self._local.databases.values())
+        for database in opened:
+            database.stop()
 
     def _size(self, name: str) -> int:
         return int(self._detail(name)["sizeInBytes"])
@@ -149,23 +193,6 @@ class CatalogReader:
     def _detail(self, name: str) -> dict[str, Any]:
         (row,) = rows_of(self.engine.run(f"DESCRIBE DETAIL {self._target(name)}"))
         return row
-
-    def _listed(self) -> set[str]:
-        """The tables that there are now; of the ledger's schema only the operator's."""
-        conf = self.warehouse.conf
-        listed = set[str]()
-        for schema in {*filter(None, [conf.catalog_schema, conf.ledger_schema])}:
-            names = {
-                row["tableName"]
-                for row in rows_of(self.engine.run(f"SHOW TABLES IN {schema}"))
-                if not row["isTemporary"]
-            }
-            listed |= {
-                name
-                for name in names & TABLES.keys()
-                if self.warehouse.target(name) == f"{schema}.{name}"
-            }
-        return listed
 
     def _target(self, table: str) -> str:
         if not self.is_made(table):
@@ -184,12 +211,32 @@ class CatalogReader:
         if query.perhaps:
             name = min(query.perhaps)
             raise WrongQueryError(f"WITH names {name} as the table is named: take another name")
+        if self._local.gathered and (database := self._database(query, since)) is not None:
+            with engine_errors(sql):
+                database.open(query.names)
+                return database.read(sql, {}, is_short=True).read_all()
         text = self._statement(sql_dialects.in_spark(sql), query.names, since)
         try:
             return self.engine.run(text)
         except WrongQueryError:
             self._check_readable(query.names)
             raise
+
+    def _database(self, query: "Query", since: "Since | None") -> "LocalDatabase | None":
+        """The database that has all rows that a query reads; None: not all were gathered."""
+        from quotaflow.pipelines.warehouse.gathered import GatheredTables  # noqa: PLC0415  as above
+        from quotaflow.pipelines.warehouse.local_database import LocalDatabase  # noqa: PLC0415
+
+        conf, key = self.warehouse.conf, (self.empty, since)
+        with self._local.lock:
+            tables = GatheredTables(str(conf.catalog_schema), self._made, self._local.gathered)
+            needed = _starts(query.names, query.bounds, since)
+            if not all(not self.is_made(each) or tables.has(each, needed[each]) for each in needed):
+                return None
+            if key not in self._local.databases:
+                limits = (conf.query_memory_mb, conf.query_timeout_s)
+                self._local.databases[key] = LocalDatabase(tables, *limits, self.empty, since)
+            return self._local.databases[key]
 
     def _check_readable(self, names: frozenset[str]) -> None:
         """Raise ConfigError for a table of another schema version."""
@@ -210,16 +257,45 @@ class CatalogReader:
                 return TABLES[name].empty_sql
             start = None
             if since is not None and view is not None and name in views.events(views.load()[view]):
-                start = since.facts if name in FACTS else since.results
+                start = _start(name, since)
             return rows_since(self.warehouse, name, start)
 
         return statement(sql, names, views.read_by(names)[1], rows)
 
 
+def _start(name: str, since: "Since") -> datetime:
+    return since.facts if name in FACTS else since.results
+
+
+def _starts(
+    names: frozenset[str], bounds: Mapping[str, "Bounds"], since: "Since | None"
+) -> dict[str, datetime]:
+    """The tables that a query of these names and bounds reads, each from a time on."""
+    starts = {name: bounds[name].start or WHOLE if name in bounds else WHOLE for name in names}
+    starts = {name: start for name, start in starts.items() if name in TABLES}
+    for view in (views.load()[name] for name in views.read_by(names)[1]):
+        for name in frozenset(views.sources(view)) & TABLES.keys():
+            is_bounded = since is not None and name in views.events(view)
+            start = _start(name, since) if since is not None and is_bounded else WHOLE
+            starts[name] = min(starts.get(name, start), start)
+    return starts
+
+
+def listed(warehouse: Warehouse, run: Callable[[str], "pa.Table"]) -> set[str]:
+    """The tables of a catalog that there are now; of the ledger's schema only the operator's."""
+    conf = warehouse.conf
+    made = set[str]()
+    for schema in {*filter(None, [conf.catalog_schema, conf.ledger_schema])}:
+        rows = rows_of(run(f"SHOW TABLES IN {schema}"))
+        names = {row["tableName"] for row in rows if not row["isTemporary"]} & TABLES.keys()
+        made |= {name for name in names if warehouse.target(name) == f"{schema}.{name}"}
+    return made
+
+
 def rows_since(warehouse: Warehouse, name: str, start: datetime | None) -> str:
     """SQL for the rows of a table of a catalog, from a time on."""
-    rows = f"SELECT * FROM {warehouse.target(name)}"
-    return rows if start is None else f"{rows} WHERE {TABLES[name].time} >= {literal(start)}"
+    rows, is_whole = f"SELECT * FROM {warehouse.target(name)}", start in {None, WHOLE}
+    return rows if is_whole else f"{rows} WHERE {TABLES[name].time} >= {literal(start)}"
 
 
 def statement(

@@ -58,6 +58,13 @@ class Reader(Protocol):
         """
         ...
 
+    def gather(self, names: Iterable[str], since: "Since") -> None:
+        """Get ready for questions about these tables and views, from a time on.
+
+        Where each question takes a round trip, all tables of few rows come by one.
+        """
+        ...
+
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
         ...

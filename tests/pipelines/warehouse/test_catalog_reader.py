@@ -1,13 +1,15 @@
 """Statements over a catalog: each names all that it reads, and no other kind is sent."""
 
+import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, WrongQueryError
+from quotaflow.pipelines.warehouse import gathered as gathered_tables
 from quotaflow.pipelines.warehouse.catalog_reader import CatalogReader
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -101,6 +103,85 @@ def test_tables_are_listed_once_for_many_that_are_not_there() -> None:
     reader = CatalogReader(CATALOG, engine)
     assert not any(map(reader.is_made, TABLES))
     assert listed == 1
+
+
+@dataclass
+class Lists(Recorded):
+    """Answers what is gathered, with a broker and a window; a table may lack columns."""
+
+    max_rows: int = 1
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def run(self, statement: str) -> pa.Table:
+        if "collect_list" not in statement:
+            return super().run(statement)
+        self.statements.append(statement)
+        return pa.table(
+            {name: self.listed(name) for name in re.findall(r"\)\) AS (\w+)", statement)}
+        )
+
+    def listed(self, name: str) -> pa.Array:
+        rows = {
+            "brokers": [{"cluster_id": "c", "broker_id": 1, "event_time": TIME}],
+            "quota_usage": [{"cluster_id": "c", "event_time": TIME}],
+        }
+        schema = pa.schema([f for f in TABLES[name].arrow if f.name != self.missing.get(name)])
+        some = rows.get(name, [])
+        return pa.array(
+            [some if len(some) <= self.max_rows else None], pa.list_(pa.struct(list(schema)))
+        )
+
+
+SINCE = Since(TIME, TIME)
+OF_BROKERS = "SELECT count(*) AS n FROM brokers"
+OF_USAGE = "SELECT count(*) AS n FROM quota_usage WHERE event_time >= TIMESTAMPTZ '{}'"
+
+
+def gathered(engine: Lists) -> CatalogReader:
+    reader = CatalogReader(CATALOG, engine)
+    reader.gather(["brokers", "quota_usage", "throttled_clients"], SINCE)
+    return reader
+
+
+def test_what_was_gathered_by_one_statement_is_asked_in_this_process() -> None:
+    engine = Lists(frozenset({"client_quotas"}))
+    reader = gathered(engine)
+    reader.gather(["brokers"], SINCE)
+    assert reader.rows(OF_BROKERS) == reader.rows(OF_USAGE.format(TIME)) == [{"n": 1}]
+    assert reader.rows("SELECT * FROM throttled_clients", SINCE) == []
+    with pytest.raises(NeverMadeError):
+        reader.rows("SELECT * FROM client_quotas")
+    (text,) = engine.statements
+    assert "main.q.brokers)" in text
+    assert "main.q.quota_usage WHERE event_time >= timestamp '2026" in text
+
+
+@cases(
+    ("sql", "since"),
+    ("a table that was not named", "SELECT count(*) AS n FROM topics", SINCE),
+    ("an earlier time", OF_USAGE.format(TIME - timedelta(hours=1)), SINCE),
+    ("a view of all time", "SELECT count(*) AS n FROM throttled_clients", None),
+)
+def test_what_was_not_gathered_is_a_statement(sql: str, since: Since | None) -> None:
+    engine = Lists()
+    gathered(engine).rows(sql, since)
+    assert len(engine.statements) == 2
+
+
+def test_a_table_of_many_rows_or_of_another_release_is_a_statement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = Lists(missing={"brokers": "host"})
+    gathered(engine).rows(OF_BROKERS)
+    assert len(engine.statements) == 2
+    monkeypatch.setattr(gathered_tables, "MAX_VALUES", 1)
+    engine = Lists(max_rows=0)
+    reader = gathered(engine)
+    assert "count(*) <= 0 THEN" in engine.statements[0]
+    assert "LIMIT 1)" in engine.statements[0]
+    reader.gather(["brokers"], SINCE)
+    reader.rows(OF_BROKERS)
+    assert len(engine.statements) == 2
 
 
 @cases(
