@@ -35,7 +35,7 @@ from quotaflow.pipelines.spark import frames
 from quotaflow.pipelines.warehouse import delta_files, folder_tables, private_folder
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.place import Place
-from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, in_delta, in_spark
+from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange, any_of, in_delta, in_spark
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.counted import counted
@@ -72,6 +72,10 @@ class Replaced:
         return self.ranges is None or any(file.may_have(r.start, r.end) for r in self.ranges)
 
 
+ALL_ROWS = Replaced((EVER,))
+"""Replaces a whole table. By a condition without columns Spark looks at none of its rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppId:
     """The name under which a query's batch writes to a table at most once."""
@@ -100,7 +104,8 @@ def replace(
             _replace_by_delta_rs(live, warehouse.place, table, rows, old, app=app)
             return
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("overwrite")
-        writer = writer.option("replaceWhere", old.condition(table, spark_sql=True))
+        where = "true" if old == ALL_ROWS else old.condition(table, spark_sql=True)
+        writer = writer.option("replaceWhere", where)
         warehouse.write(_named(writer, app), table.name)
 
 

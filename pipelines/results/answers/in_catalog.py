@@ -1,120 +1,195 @@
-"""Answers over the tables of a catalog: by Spark, which alone may read them."""
+"""Answers over the tables of a catalog.
 
-from collections.abc import Mapping
+Spark reads each table once for a refresh, by a statement that is cheap to plan, and DuckDB computes
+the answers in this process, as over a folder: Spark plans the text of an answer for ten seconds. An
+answer with an input that is too large for this process is one statement of Spark.
+"""
+
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.results.answers import source
+from quotaflow.pipelines.errors import ConfigError, QueryError
 from quotaflow.pipelines.results.answers.answer import Answer
-from quotaflow.pipelines.results.answers.source import Computed
+from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.results.answers.source import Computed, Source
 from quotaflow.pipelines.spark.spark_errors import spark_errors
-from quotaflow.pipelines.warehouse import catalog_reader, kept_translations
+from quotaflow.pipelines.warehouse import catalog_reader, gathered, kept_translations, views
 from quotaflow.pipelines.warehouse.python_times import rows_of
-from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.migrations import SchemaVersionError, check_readable
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.catalog import FACTS, TABLES
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
+_Locks = defaultdict[str, threading.Lock]
 _THREADS = 8
+SMALL_BYTES = 4 * 1024 * 1024
+"""A table with files of at most this size is read whole: 300,000 rows of a result, 80 MB."""
+MAX_VALUES = 5_000_000
+"""Of a larger table, the rows of the time that an answer reads are read if they have at most this
+many values, which take as much memory."""
+
+
+class TooLargeError(QueryError):
+    """A table has more rows than this process should read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a table: all, or those from `start` on."""
+
+    rows: pa.Table
+    start: datetime | None
 
 
 @dataclass
-class CatalogSource:
-    """The tables of a catalog. Threads may share it: a statement needs nothing beside its text."""
+class CatalogSource(Source):
+    """The tables of a catalog, each read once."""
 
     spark: "SparkSession"
-    warehouse: Warehouse
-    now: datetime
-    _newest: dict[str, datetime | None] = field(default_factory=dict)
+    _details: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    _read: dict[str, _Rows] = field(default_factory=dict, init=False)
+    _describing: _Locks = field(default_factory=lambda: defaultdict(threading.Lock), init=False)
+    _reading: _Locks = field(default_factory=lambda: defaultdict(threading.Lock), init=False)
 
     @property
     def threads(self) -> int:
-        """How many threads compute answers: Spark plans each text on one core."""
+        """How many threads compute answers: they mostly wait for Spark, which writes the rows."""
         return _THREADS
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What `compute` raises if an answer cannot be computed."""
-        return (*spark_errors(), pa.ArrowException, OSError, ConfigError)
-
-    def close(self) -> None:
-        """Nothing to do."""
+        return (*super().failures, *spark_errors(), QueryError)
 
     def stamp(self, table: str) -> str | None:
-        """Version and time of the newest commit to a table; None if it does not exist."""
-        if not self.warehouse.exists(self.spark, table):
+        """Id, time of the newest commit and size of a table; None if it does not exist."""
+        if table not in self._made:
             return None
-        target = self.warehouse.target(table)
-        history = self.spark.sql(f"DESCRIBE HISTORY {target} LIMIT 1")
-        (newest,) = rows_of(history.select("timestamp", "version").toArrow())
-        return f"{newest['timestamp']:%Y-%m-%dT%H:%M:%S.%f} {newest['version']}"
+        detail = self._detail(table)
+        size = f"{detail['numFiles']} {detail['sizeInBytes']}"
+        return f"{detail['id']} {detail['lastModified']:%Y-%m-%dT%H:%M:%S.%f} {size}"
 
-    def changed(self, table: str) -> None:
-        """Ask again for the newest row of a table."""
-        self._newest.pop(table, None)
+    def prepare(self, answers: Collection[Answer]) -> None:
+        """Read their inputs side by side."""
+        names = {name for answer in answers for name in (answer.name, *answer.inputs)}
 
-    def rows(self, table: Table) -> pa.Table:
-        """All rows of an existing table."""
-        return _as_declared(self.spark.sql(self._rows(table.name)), table.arrow)
+        def read(name: str) -> None:
+            # An answer that needs it meets the error again.
+            with suppress(*self.failures):
+                self.relation(name)
+
+        with ThreadPoolExecutor(_THREADS, "inputs") as pool:
+            list(pool.map(read, sorted(names)))
+
+    def changed(self, table: Table, rows: pa.Table) -> None:
+        """Note that a table was written, which has these rows from now on."""
+        self._made.add(table.name)
+        self._details.pop(table.name, None)
+        self._read[table.name] = _Rows(rows, None)
+
+    def relation(self, name: str, start: datetime | None = None) -> pa.Table:
+        """What a rule reads of a table. Raises TooLargeError."""
+        if name not in self._made:
+            return TABLES[name].arrow.empty_table()
+        with self._reading[name]:
+            read = self._read.get(name)
+            if read is None or (read.start is not None and (start is None or start < read.start)):
+                read = self._read[name] = self._rows_from(name, start)
+            return read.rows
+
+    def newest(self, name: str) -> datetime | None:
+        """The newest time of a table; None if it has no rows."""
+        newest: datetime | None
+        if name not in self._made or self._is_small(name):
+            newest = pc.max(self.relation(name)[TABLES[name].time]).as_py()
+        else:
+            statement = f"SELECT max({TABLES[name].time}) FROM {self.warehouse.target(name)}"
+            newest = self.spark.sql(statement).toArrow()[0][0].as_py()
+        return newest
 
     def compute(self, answer: Answer) -> Computed:
         """The rows of an answer; a table that does not exist has none."""
-        starts = self._starts(answer)
-        rows = answer.derived(_as_declared(self._frame(answer, answer.sql, starts), answer.schema))
+        try:
+            return super().compute(answer)
+        except TooLargeError:
+            return self._by_spark(answer, self.starts(answer))
+
+    @cached_property
+    def _made(self) -> set[str]:
+        return catalog_reader.listed(self.warehouse, lambda sql: self.spark.sql(sql).toArrow())
+
+    def _detail(self, name: str) -> dict[str, Any]:
+        with self._describing[name]:
+            if name not in self._details:
+                statement = f"DESCRIBE DETAIL {self.warehouse.target(name)}"
+                (self._details[name],) = rows_of(self.spark.sql(statement).toArrow())
+            return self._details[name]
+
+    def _is_small(self, name: str) -> bool:
+        return bool(self._detail(name)["sizeInBytes"] <= SMALL_BYTES)
+
+    def _rows_from(self, name: str, start: datetime | None) -> _Rows:
+        self._check_readable(name)
+        if self._is_small(name):
+            return _Rows(self._arrow(name, None, None), None)
+        max_rows = MAX_VALUES // gathered.width(TABLES[name].arrow)
+        rows = self._arrow(name, start, max_rows + 1)
+        if rows.num_rows > max_rows:
+            raise TooLargeError(f"{name} has more than {counted(max_rows, 'row')} for this process")
+        return _Rows(rows, start)
+
+    def _arrow(self, name: str, start: datetime | None, limit: int | None) -> pa.Table:
+        frame = self.spark.sql(catalog_reader.rows_since(self.warehouse, name, start))
+        needed = _needed(name)
+        frame = frame.select(*(each for each in frame.columns if each in needed))
+        rows = (frame if limit is None else frame.limit(limit)).toArrow()
+        return gathered.as_declared(rows, TABLES[name])
+
+    def _check_readable(self, name: str) -> None:
+        try:
+            check_readable(name, dict(self._detail(name)["properties"]))
+        except SchemaVersionError as error:
+            raise ConfigError(str(error)) from None
+
+    def _by_spark(self, answer: Answer, starts: Mapping[str, datetime]) -> Computed:
+        frame = self._frame(answer, answer.sql, starts).select(*answer.schema.names)
+        rows = answer.derived(frame.toArrow().cast(answer.schema))
         if answer.expiry is None:
             return Computed(rows)
         (expiry,) = self._frame(answer, answer.expiry, starts).toArrow().to_pylist()
         return Computed(rows, expiry["expires_at"])
 
     def _frame(self, answer: Answer, sql: str, starts: Mapping[str, datetime]) -> "DataFrame":
+        def rows(_: str | None, name: str) -> str:
+            if name not in self._made:
+                return TABLES[name].empty_sql
+            self._check_readable(name)
+            return catalog_reader.rows_since(self.warehouse, name, starts.get(name))
+
         tables = kept_translations.tables_in(sql)
-        text = catalog_reader.statement(
-            sql, tables, answer.views, lambda _, name: self._rows(name, starts.get(name))
-        )
-        return self.spark.sql(text)
-
-    def _starts(self, answer: Answer) -> dict[str, datetime]:
-        """From when on an answer reads each table of which it does not need all rows."""
-        if not answer.lookbacks:
-            return {}
-        settings = self._settings(answer)
-        newest = {name: self._newest_of(name) for name in answer.lookbacks}
-        return {
-            name: source.since(answer, name, time, self.now, settings)
-            for name, time in newest.items()
-            if time is not None
-        }
-
-    def _newest_of(self, name: str) -> datetime | None:
-        if name not in self._newest:
-            sql = f"SELECT max({TABLES[name].time}) AS newest FROM ({self._rows(name)})"
-            self._newest[name] = rows_of(self.spark.sql(sql).toArrow())[0]["newest"]
-        return self._newest[name]
-
-    def _settings(self, answer: Answer) -> dict[str, float]:
-        names = source.setting_names(answer)
-        if not names:
-            return {}
-        sql = source.SETTINGS.format(", ".join(map(literal, names)))
-        view = "current_settings"
-        text = catalog_reader.statement(sql, [view], [view], lambda _, name: self._rows(name))
-        return {row["setting"]: row["number"] for row in self.spark.sql(text).toArrow().to_pylist()}
-
-    def _rows(self, name: str, start: datetime | None = None) -> str:
-        """SQL for the rows of a table from a time on; without rows if it does not exist."""
-        if not self.warehouse.exists(self.spark, name):
-            return TABLES[name].empty_sql
-        self.warehouse.check_readable(self.spark, name)
-        return catalog_reader.rows_since(self.warehouse, name, start)
+        return self.spark.sql(catalog_reader.statement(sql, tables, answer.views, rows))
 
 
-def _as_declared(rows: "DataFrame", schema: pa.Schema) -> pa.Table:
-    return rows.select(*schema.names).toArrow().cast(schema)
+@cache
+def _needed(name: str) -> frozenset[str]:
+    """The columns of a table that are read; of facts, whose rows are long, what a text names."""
+    if name not in FACTS:
+        return frozenset(TABLES[name].column_names)
+    readers = [answer for answer in ANSWERS if name in answer.inputs]
+    texts = [text for each in readers for text in each.texts]
+    texts += [views.load()[view].sql for each in readers for view in each.views]
+    return frozenset(re.findall(r"\w+", " ".join(texts))) | {TABLES[name].time}

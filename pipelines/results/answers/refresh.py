@@ -7,10 +7,11 @@ they are read: rows can be newer than their state says, and never older.
 
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import compress
 
 import pyarrow as pa
 
@@ -26,8 +27,7 @@ from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.python_times import rows_of
-from quotaflow.pipelines.warehouse.row_writer import Replaced
-from quotaflow.pipelines.warehouse.time_ranges import EVER
+from quotaflow.pipelines.warehouse.row_writer import ALL_ROWS
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import LONG, Table
 from quotaflow.schemas.tables.declared import ANSWER_STATE
@@ -80,7 +80,7 @@ def _opened(warehouse: Warehouse, open_session: OpenSession, now: datetime) -> I
         CatalogSource,
     )
 
-    with closing(CatalogSource(open_session(), warehouse, now)) as catalog:
+    with closing(CatalogSource(warehouse, now, open_session())) as catalog:
         yield catalog
 
 
@@ -113,6 +113,8 @@ class _Refresh:
         running: dict[Future[bool], str] = {}
         pool = ThreadPoolExecutor(self.source.threads, "answers")
         try:
+            due = pool.map(self.is_due, answers)
+            self.source.prepare(list(compress(answers, due)))
             while order.is_active():
                 for name in order.get_ready():
                     running[pool.submit(self.is_changed, by_name[name])] = name
@@ -124,20 +126,31 @@ class _Refresh:
             pool.shutdown(cancel_futures=True)
         return [name for name in by_name if changed[name]]
 
+    def is_due(self, answer: Answer) -> bool:
+        """Whether an answer is to be computed, though no other answer changes."""
+        with suppress(*self.errors):
+            return self._due_stamps(answer) is not None
+        return False
+
+    def _due_stamps(self, answer: Answer) -> dict[str, str | None] | None:
+        """The stamps of an answer that is to be computed; None for one that is not."""
+        stamps = input_stamps(self.source, answer)
+        state = self.states.get(answer.name)
+        is_whole = all(stamps[name] is not None for name in answer.required)
+        is_same = state is not None and state.is_of(answer, stamps, self.now)
+        return stamps if is_whole and not is_same else None
+
     def is_changed(self, answer: Answer) -> bool:
         """Bring one answer up to date; returns whether its rows are others now."""
-        stamps: dict[str, str | None] = {}
+        stamps: dict[str, str | None] | None = {}
         try:
-            stamps = input_stamps(self.source, answer)
-            if any(stamps[name] is None for name in answer.required):
-                return False
-            state = self.states.get(answer.name)
-            if state is not None and state.is_of(answer, stamps, self.now):
+            stamps = self._due_stamps(answer)
+            if stamps is None:
                 return False
             computed = self.source.compute(answer)
             is_changed = self._write(answer.table, computed)
         except self.errors as error:
-            self._failed(answer, stamps, failures.one_line(error))
+            self._failed(answer, stamps or {}, failures.one_line(error))
             return False
         self.states[answer.name] = AnswerState(
             answer.name,
@@ -157,19 +170,17 @@ class _Refresh:
 
     def _write(self, table: Table, computed: Computed) -> bool:
         is_made = self.source.stamp(table.name) is not None
-        if is_made:
-            # An older release may have made it, without a column.
-            self.warehouse.ensure(self.open_session, [table])
+        # An older release may have made it, without a column.
+        self.warehouse.ensure(self.open_session, [table])
         if is_made and _are_same(self.source.rows(table), computed.rows):
             return False
-        self.warehouse.ensure(self.open_session, [table])
         if computed.rows.num_rows or is_made:
             self._replace(table, computed.rows)
-        self.source.changed(table.name)
+        self.source.changed(table, computed.rows)
         return True
 
     def _replace(self, table: Table, rows: pa.Table) -> None:
-        row_writer.replace(self.open_session, self.warehouse, table, rows, Replaced((EVER,)))
+        row_writer.replace(self.open_session, self.warehouse, table, rows, ALL_ROWS)
 
     def _failed(self, answer: Answer, stamps: Stamps, error: str) -> None:
         self.report(logs.warning(f"{answer.name} is not up to date: {error}"))

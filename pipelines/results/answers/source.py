@@ -1,13 +1,29 @@
-"""What a refresh needs of a warehouse, in a folder or in a catalog."""
+"""The tables that answers are computed from, by DuckDB in this process."""
 
-from dataclasses import dataclass
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
 
+import duckdb
 import pyarrow as pa
 
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results.answers.answer import Answer
-from quotaflow.schemas.table import Table
+from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
+from quotaflow.pipelines.warehouse.time_ranges import in_duckdb as time_in_duckdb
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import DOUBLE, STRING, TIMESTAMP, Table
+from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.database import Database, Selection
+from quotaflow.udfs.engine.instances import Instance, borrowed
+from quotaflow.udfs.engine.rule import Relation, Rule
 
 QUIET = timedelta(days=1)
 """Lookbacks are measured before the newest row of a table, and texts measure them by cluster. So
@@ -19,6 +35,10 @@ SETTINGS = """
     WHERE setting IN ({})
     GROUP BY setting
 """
+_MEMORY_MB = 1_024
+_THREADS = 4
+_EXPIRY = pa.schema([("expires_at", TIMESTAMP)])
+_NUMBERS = pa.schema([("setting", STRING), ("number", DOUBLE)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,49 +49,137 @@ class Computed:
     expires_at: datetime | None = None
 
 
-class Source(Protocol):
-    """The tables that answers are computed from."""
+@dataclass
+class Source(ABC):
+    """The tables of a warehouse.
 
+    Threads may share it. They have one instance of DuckDB and its memory, each with a connection.
+    """
+
+    warehouse: Warehouse
+    now: datetime
+    _stack: ExitStack = field(default_factory=ExitStack, init=False)
+    _of_thread: threading.local = field(default_factory=threading.local, init=False)
+    _opening: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _instance: Instance | None = field(default=None, init=False)
+
+    @abstractmethod
     def stamp(self, table: str) -> str | None:
         """Text that is another one after each commit to a table; None if it does not exist."""
-        ...
+
+    @abstractmethod
+    def relation(self, name: str, start: datetime | None = None) -> Relation:
+        """What a rule reads of a table: at least its rows from `start` on."""
+
+    @abstractmethod
+    def newest(self, name: str) -> datetime | None:
+        """The newest time of a table; None if it has no rows, or that is not stated."""
+
+    @abstractmethod
+    def changed(self, table: Table, rows: pa.Table) -> None:
+        """Note that a table was written, which has these rows from now on."""
+
+    @abstractmethod
+    def prepare(self, answers: Collection[Answer]) -> None:
+        """Note which answers are to be computed next."""
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What `compute` raises if an answer cannot be computed."""
+        from sqlglot.errors import SqlglotError  # noqa: PLC0415  --help need not wait for it
+
+        return (duckdb.Error, pa.ArrowException, SqlglotError, OSError, ConfigError)
+
+    @property
+    def threads(self) -> int:
+        """How many threads compute answers: DuckDB plans a text and reads few rows on one."""
+        return min(_THREADS, os.cpu_count() or 1)
+
+    def close(self) -> None:
+        """End the database."""
+        self._stack.close()
 
     def rows(self, table: Table) -> pa.Table:
         """All rows of an existing table."""
-        ...
+        whole = Rule(table.name, f"SELECT * FROM {table.name}", table.arrow)
+        return self._computed(whole, {table.name: self.relation(table.name)})
 
     def compute(self, answer: Answer) -> Computed:
         """The rows of an answer; a table that does not exist has none.
 
         Raises the errors of `failures`.
         """
-        ...
+        starts = self.starts(answer)
+        relations = {name: self.relation(name, starts.get(name)) for name in answer.inputs}
+        where = {
+            name: TimeRange(start).condition(TABLES[name].time, time_in_duckdb)
+            for name, start in starts.items()
+        }
+        rule = _rule(answer, answer.sql, answer.schema)
+        rows = answer.derived(self._computed(rule, relations, where))
+        if answer.expiry is None:
+            return Computed(rows)
+        rule = _rule(answer, answer.expiry, _EXPIRY)
+        (expiry,) = self._computed(rule, relations, where).to_pylist()
+        return Computed(rows, expiry["expires_at"])
 
-    def changed(self, table: str) -> None:
-        """Note that a table was written: read its newest version from now on."""
-        ...
+    def starts(self, answer: Answer) -> dict[str, datetime]:
+        """From when on an answer reads each table that `lookbacks` names and that has rows.
 
-    @property
-    def threads(self) -> int:
-        """How many threads may compute answers at the same time."""
-        ...
+        A row from a clock that is ahead must not hide all others, so none counts as newer than now.
+        """
+        if not answer.lookbacks:
+            return {}
+        settings = self._settings(answer)
+        newest = {name: self.newest(name) for name in answer.lookbacks}
+        return {
+            name: min(time, self.now) - answer.lookbacks[name].length(settings) - QUIET
+            for name, time in newest.items()
+            if time is not None
+        }
 
-    @property
-    def failures(self) -> tuple[type[Exception], ...]:
-        """What `compute` raises if an answer cannot be computed."""
-        ...
+    def database(self) -> Database:
+        """The database in which this thread computes answers, opened once."""
+        if not hasattr(self._of_thread, "database"):
+            with self._opening:
+                self._of_thread.database = self._connected()
+        database: Database = self._of_thread.database
+        return database
+
+    def _connected(self) -> Database:
+        if self._instance is None:
+            self._instance = self._stack.enter_context(borrowed(_MEMORY_MB, threads=1))
+        connection = self._stack.enter_context(self._instance.connected())
+        return Database(self._instance, connection, {})
+
+    def _computed(
+        self,
+        rule: Rule,
+        relations: Mapping[str, Relation],
+        where: Mapping[str, str] | None = None,
+    ) -> pa.Table:
+        database = self.database()
+        database.relations = relations
+        selections = {name: Selection((where or {}).get(name, "true")) for name in relations}
+        return pa.Table.from_batches(database.compute(rule, selections), rule.schema)
+
+    def _settings(self, answer: Answer) -> dict[str, float]:
+        """The settings that the lookbacks of an answer name."""
+        names = sorted({each.setting for each in answer.lookbacks.values() if each.setting})
+        if not names:
+            return {}
+        sql = SETTINGS.format(", ".join(map(literal, names)))
+        rule = Rule(
+            "settings", in_duckdb(sql), _NUMBERS, views=dict(_translated(["current_settings"]))
+        )
+        rows = self._computed(rule, {"settings": self.relation("settings")})
+        return {row["setting"]: row["number"] for row in rows.to_pylist()}
 
 
-def since(
-    answer: Answer, table: str, newest: datetime, now: datetime, settings: dict[str, float]
-) -> datetime:
-    """The time from which an answer reads a table that `lookbacks` names.
-
-    A row from a clock that is ahead must not hide all others, so no row counts as newer than `now`.
-    """
-    return min(newest, now) - answer.lookbacks[table].length(settings) - QUIET
+def _rule(answer: Answer, sql: str, schema: pa.Schema) -> Rule:
+    return Rule(answer.name, in_duckdb(sql), schema, views=dict(_translated(answer.views)))
 
 
-def setting_names(answer: Answer) -> list[str]:
-    """The settings that the lookbacks of an answer name."""
-    return sorted({each.setting for each in answer.lookbacks.values() if each.setting})
+def _translated(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        yield name, in_duckdb(views.load()[name].sql)

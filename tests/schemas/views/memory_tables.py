@@ -5,7 +5,7 @@ To make a folder of all tables, and to open one, takes longer than to plan and c
 
 import atexit
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -16,14 +16,15 @@ import pyarrow.compute as pc
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.results.answers.answer import Answer
-from quotaflow.pipelines.results.answers.folder import FolderSource
 from quotaflow.pipelines.results.answers.refresh import in_order
 from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.results.answers.source import Source
 from quotaflow.pipelines.warehouse import arrow_types, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.local_database import MACROS
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import Database
@@ -104,7 +105,7 @@ class MemoryTables:
         return computed
 
 
-class _MemorySource(FolderSource):
+class _MemorySource(Source):
     """The same tables as a refresh of answers reads them."""
 
     def __init__(
@@ -124,6 +125,15 @@ class _MemorySource(FolderSource):
 
     def relation(self, name: str, _start: datetime | None = None) -> pa.Table:
         return self.computed.get(name, self.tables.table(name))
+
+    def stamp(self, _table: str) -> str | None:
+        raise NotImplementedError
+
+    def prepare(self, _answers: Collection[Answer]) -> None:
+        raise NotImplementedError
+
+    def changed(self, _table: Table, _rows: pa.Table) -> None:
+        raise NotImplementedError
 
     def newest(self, name: str) -> datetime | None:
         newest = pc.max(self.relation(name)[TABLES[name].time]).as_py()

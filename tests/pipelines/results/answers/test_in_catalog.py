@@ -1,4 +1,4 @@
-"""Answers in a catalog, by Spark, are those of a folder, by DuckDB."""
+"""Answers in a catalog are those of a folder, also where Spark computes them."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.results.answers import in_catalog
 from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.spark import frames
@@ -30,6 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.faults]
 LATER = NOON + timedelta(seconds=1)
 NOW = NOON + timedelta(days=1)
 SCHEMA = "spark_catalog.answers"
+SOME = ["producer_id_bursts", "recent_violations"]
 NAMES = [answer.name for answer in ANSWERS]
 
 
@@ -59,14 +61,21 @@ def lines(rows: pa.Table) -> list[str]:
 
 
 @cases(
-    "names",
-    ("some", ["producer_id_bursts", "recent_violations"]),
-    # Spark plans these texts for minutes.
-    ("all", NAMES),
+    "names_and_bounds",
+    ("all", (NAMES, {})),
+    ("some, of a part of large inputs", (SOME, {"SMALL_BYTES": 0})),
+    ("some, of inputs too large for this process", (SOME, {"SMALL_BYTES": 0, "MAX_VALUES": 0})),
 )
 def test_answers_are_those_of_a_folder_and_change_with_their_inputs(
-    spark: "SparkSession", catalog: Warehouse, warehouse: Warehouse, names: list[str]
+    spark: "SparkSession",
+    catalog: Warehouse,
+    warehouse: Warehouse,
+    monkeypatch: pytest.MonkeyPatch,
+    names_and_bounds: tuple[list[str], dict[str, int]],
 ) -> None:
+    names, bounds = names_and_bounds
+    for name, value in bounds.items():
+        monkeypatch.setattr(in_catalog, name, value)
     chosen = [answer for answer in ANSWERS if answer.name in names]
 
     def refreshed() -> set[str]:
