@@ -121,7 +121,7 @@ def _is_stored_sampled(probe: Probe, cluster: Cluster, now: datetime) -> bool:
     Of few lines that stand for many, none may be among the newest of the topic.
     """
     conf = probe.conf
-    if conf.ingest.sampling or conf.warehouse.catalog_schema:
+    if conf.ingest.sampling:
         return False
     reader = open_reader(conf)
     since = literal(now - _RECENT)

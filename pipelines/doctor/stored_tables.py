@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.doctor.finding import BAD, OK, UNCHECKED, WARNING, Finding, from_check
-from quotaflow.pipelines.errors import NeverMadeError, QueryError
+from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_check, from_error
+from quotaflow.pipelines.errors import NeverMadeError, QueryError, QuotaflowError
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -32,22 +33,30 @@ SELECT DISTINCT principal, client_id, client_rack, nearest_racks FROM (
 def findings(conf: Conf, now: datetime) -> Iterator[Finding]:
     """Whether tables can be written and match this version, and which leases are over."""
     warehouse = Warehouse(conf.warehouse)
-    if warehouse.conf.catalog_schema:
-        seen = f"catalog schema {warehouse.conf.catalog_schema}: not checked from here"
-        yield Finding("tables", UNCHECKED, seen)
-        return
-    yield _writable(warehouse.conf.state_folder)
-    holder = warehouse.holder()
-    yield Finding("lock", OK, f"held by {holder}" if holder else "nobody writes now")
-    reader = open_reader(conf)
+    if not warehouse.conf.catalog_schema:
+        yield _writable(warehouse.conf.state_folder)
+        holder = warehouse.holder()
+        yield Finding("lock", OK, f"held by {holder}" if holder else "nobody writes now")
+    try:
+        yield from _of_tables(conf, open_reader(conf), now)
+    except QuotaflowError as error:
+        yield from_error("tables", error)
+
+
+def _of_tables(conf: Conf, reader: Reader, now: datetime) -> Iterator[Finding]:
     made = [name for name in TABLES if reader.is_made(name)]
-    if made:
+    place = conf.warehouse.catalog_schema or conf.warehouse.location
+    if not made:
+        remedy = "fill them with `quotaflow run --once`"
+        yield Finding("tables", WARNING, f"none in {place}", remedy)
+    elif conf.warehouse.catalog_schema:
+        # To count their rows may take a SQL warehouse minutes.
+        yield Finding("tables", OK, f"{counted(len(made), 'table')} in {place}")
+    else:
         yield from_check("tables", lambda: _counted(reader, made))
+    if made:
         yield _columns(reader, made)
         yield from _racks(reader)
-    else:
-        remedy = "fill them with `quotaflow run --once`"
-        yield Finding("tables", WARNING, f"none in {warehouse.conf.location}", remedy)
     yield from _feedback(conf, reader, now)
 
 
@@ -67,9 +76,11 @@ def _counted(reader: Reader, made: list[str]) -> str:
 def _columns(reader: Reader, made: list[str]) -> Finding:
     """Columns of existing tables compared with those that this version declares."""
     outdated, wrong = list[str](), list[str]()
+    with ThreadPoolExecutor(reader.threads, "types") as pool:
+        live = dict(zip(made, pool.map(reader.types, made), strict=True))
     for name in made:
         try:
-            if ddl.difference(TABLES[name], name, reader.types(name)):
+            if ddl.difference(TABLES[name], name, live[name]):
                 outdated.append(name)
         except ddl.IncompatibleTableError as error:
             wrong.append(str(error).partition(":")[0])
