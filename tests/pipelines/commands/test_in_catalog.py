@@ -1,22 +1,29 @@
 """Each command that reads prints the same over a folder and over the catalog of the same tables."""
 
+import json
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.monitoring import prometheus
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
-from quotaflow.schemas.tables.catalog import TABLES
 
 from ...command_line import Command, in_options
+from ...own_process import printed_by, quotaflow
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.view_tables import make_tables_and_answers
+from ..spark import remote_spark
+from ..warehouse import catalogs
 from ..warehouse.fake_sql_warehouse import WAREHOUSE, FakeSqlWarehouse, serving
 
 if TYPE_CHECKING:
@@ -25,6 +32,25 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 SCHEMA = "spark_catalog.same"
 SPARK, SQL_WAREHOUSE = "spark", "sql_warehouse"
+MOVE = "move.json"
+NAMES = {
+    **dict.fromkeys(("NAME", "CLIENT", "dave"), "alice"),
+    **{"GROUP": "orders", "TOPIC": "unused", "REASSIGNMENT.json": MOVE, "shift.html": "-"},
+}
+"""What stands for the names of a page."""
+PLACES = re.compile("|".join(map(re.escape, NAMES)))
+BY_THE_CLOCK = re.compile(r"quotaflow_\w*(silent|behind|free)\w*\b")
+WEBHOOK = 'alerts.webhook={"url": "env:HOOK", "max_age_s": 100000000}'
+MADE_BY_CLIENT = """
+import sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from tests.pipelines.warehouse import catalogs
+next(catalogs.of_folder.__wrapped__(
+    SparkSession.builder.getOrCreate(), Path(sys.argv[1]), sys.argv[2]
+))
+"""
+"""Makes the schema in the catalog of a server, which keeps it."""
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +59,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("same")
     make_tables_and_answers(Warehouse(config.WarehouseSection(path=str(made))), FILLED)
     (made / "_checkpoints").mkdir(exist_ok=True)
+    move = {"topic": "unused", "partition": 0, "replicas": [2, 1]}
+    (made / MOVE).write_text(json.dumps({"version": 1, "partitions": [move]}))
     return made
 
 
 @pytest.fixture(scope="module")
 def schema(spark: "SparkSession", folder: Path) -> Iterator[str]:
     """A schema of a catalog that has those tables."""
-    spark.sql(f"CREATE SCHEMA {SCHEMA}")
-    for name in TABLES:
-        if (folder / name).is_dir():
-            place = str(folder / name)
-            spark.sql(f"CREATE TABLE {SCHEMA}.{name} USING DELTA LOCATION '{place}'")
-    yield SCHEMA
-    spark.sql(f"DROP SCHEMA {SCHEMA} CASCADE")
+    with catalogs.of_folder(spark, folder, SCHEMA):
+        yield SCHEMA
 
 
 @pytest.fixture(scope="module")
@@ -71,48 +94,107 @@ def alike(text: str, schema: str, folder: Path) -> str:
 
 
 SINCE = ("--since", "2026-11-20T00:00:00Z")
+COMMANDS = [
+    ("describe", "quota_usage", "--json"),
+    ("describe", "throttled_clients", "--json"),
+    ("show", "quota_usage", "--json"),
+    ("show", "plans", "--where", "number = 0"),
+    ("show", "group_lag"),
+    ("sql", "SELECT api, count(*) AS n FROM requests GROUP BY api ORDER BY api", "--json"),
+    ("sql", "WITH own AS (SELECT * FROM throttled_clients) SELECT count(*) AS n FROM own"),
+    ("what-if", "--producer-ids-rate", "0.001"),
+    ("what-if", "quota", "--user", "alice", "--producer-byte-rate", "9", *SINCE),
+]
+SLOW = [
+    ("tables", "--all", "--json"),
+    ("why", "alice"),
+    ("why", "alice", "--all"),
+    ("report", "--out", "-"),
+    ("throttle-advice", MOVE, "--json"),
+    ("notify", "--dry-run", "--json", *in_options(WEBHOOK)),
+]
+"""They read many tables, and Spark takes a second for some."""
 
 
-def slow(*words: str) -> Any:
-    """Spark plans its statements for a minute."""
-    return pytest.param(words, marks=pytest.mark.faults)
+def with_file(words: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """With the place of the file that a command reads."""
+    return tuple(word.replace(MOVE, str(folder / MOVE)) for word in words)
 
 
 @pytest.mark.usefixtures("fake")
 @pytest.mark.parametrize("engine", [SPARK, SQL_WAREHOUSE])
 @pytest.mark.parametrize(
     "words",
-    [
-        ("describe", "quota_usage", "--json"),
-        ("describe", "throttled_clients", "--json"),
-        ("show", "quota_usage", "--json"),
-        ("show", "plans", "--where", "number = 0"),
-        ("show", "group_lag"),
-        ("sql", "SELECT api, count(*) AS n FROM requests GROUP BY api ORDER BY api", "--json"),
-        ("sql", "WITH own AS (SELECT * FROM throttled_clients) SELECT count(*) AS n FROM own"),
-        ("what-if", "--producer-ids-rate", "0.001"),
-        ("what-if", "quota", "--user", "alice", "--producer-byte-rate", "9", *SINCE),
-        slow("tables", "--all", "--json"),
-        slow("why", "alice"),
-        slow("why", "alice", "--all"),
-        slow("report", "--out", "-"),
-    ],
+    [*COMMANDS, *(pytest.param(words, marks=pytest.mark.faults) for words in SLOW)],
     ids=lambda words: " ".join(words[:2]).partition(" (")[0][:24],
 )
 def test_a_command_prints_the_same(
     command: Command, folder: Path, schema: str, engine: str, words: tuple[str, ...]
 ) -> None:
+    words = with_file(words, folder)
     expected = command(*words, *in_options(f"warehouse.path={folder}")).out
     printed = command(*words, *options(schema, folder, engine)).out
     assert alike(printed, schema, folder) == alike(expected, schema, folder)
     assert expected.strip()
 
 
+def commands_of(page: str) -> list[tuple[str, ...]]:
+    """The reading commands of a page, about names that the tables have, and its queries."""
+    text = (Path(__file__).parents[3] / "docs" / page).read_text(encoding="utf-8")
+    inline = re.findall(r"`quotaflow ([^`]+)`", text)
+    blocks = re.findall(r"^quotaflow ((?:(?! +#).)+)", text, re.M)
+    lines = [
+        shlex.split(PLACES.sub(lambda place: NAMES[place[0]], line)) for line in inline + blocks
+    ]
+    queries = [["sql", query] for query in re.findall(r"```sql\n(.*?)```", text, re.S)]
+    lines = [line for line in lines if "..." not in line]
+    read = {"show", "why", "report", "throttle-advice", "sql"}
+    return list(
+        dict.fromkeys(tuple(each) for each in lines + queries if each[0] in read and each[1:])
+    )
+
+
 @pytest.mark.faults
-@pytest.mark.usefixtures("fake")
-def test_status_and_metrics_say_the_same_but_for_files(
+@pytest.mark.timeout(1_800)
+def test_a_night_and_ten_questions_are_answered(
     command: Command, folder: Path, schema: str
 ) -> None:
+    night = commands_of("night.md")
+    questions = [each for each in commands_of("questions.md") if each not in night][:10]
+    assert len(night) >= 20
+    assert len(questions) == 10
+    for words in (with_file(words, folder) for words in (*night, *questions)):
+        expected, printed = (
+            command(*words, *place).out
+            for place in (in_options(f"warehouse.path={folder}"), options(schema, folder, SPARK))
+        )
+        assert alike(printed, schema, folder) == alike(expected, schema, folder), words
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_800)
+def test_commands_print_the_same_behind_spark_connect(
+    command: Command, folder: Path, tmp_path: Path
+) -> None:
+    expected = {}
+    for words in (with_file(words, folder) for words in (*COMMANDS, *SLOW)):
+        expected[words] = command(*words, *in_options(f"warehouse.path={folder}")).out
+    settings = {"spark.sql.warehouse.dir": str(tmp_path)}
+    with remote_spark.connect_server(tmp_path, settings) as client:
+        environment = os.environ | client
+        printed_by(MADE_BY_CLIENT, str(folder), SCHEMA, env=environment)
+        for words, text in expected.items():
+            line = quotaflow(*words, *options(SCHEMA, folder, SPARK))
+            done = subprocess.run(
+                line, capture_output=True, text=True, env=environment, check=False
+            )
+            assert done.returncode == 0, (words, done.stderr)
+            assert alike(done.stdout, SCHEMA, folder) == alike(text, SCHEMA, folder), words
+
+
+@pytest.mark.faults
+@pytest.mark.usefixtures("fake")
+def test_status_says_the_same_but_for_files(command: Command, folder: Path, schema: str) -> None:
     expected, printed = (
         command("status", "--json", *place, code=1).rows[0]
         for place in (in_options(f"warehouse.path={folder}"), options(schema, folder, SPARK))
@@ -126,6 +208,23 @@ def test_status_and_metrics_say_the_same_but_for_files(
             job.pop("behind_s")
     assert printed == expected
     assert printed["jobs"]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("engine", [SPARK, SQL_WAREHOUSE])
+@pytest.mark.usefixtures("fake")
+def test_metrics_of_a_file_are_the_same(
+    folder: Path, schema: str, tmp_path: Path, engine: str
+) -> None:
+    def samples(*pairs: str) -> list[str]:
+        with prometheus.exposed(config.load(overrides=pairs), None, tmp_path / "m.prom"):
+            pass
+        lines = (tmp_path / "m.prom").read_text().splitlines()
+        return [line for line in lines if not BY_THE_CLOCK.match(line)]
+
+    expected = samples(f"warehouse.path={folder}")
+    assert samples(*options(schema, folder, engine)[1::2]) == expected
+    assert "quotaflow_up 1.0" in expected
 
 
 @pytest.mark.faults

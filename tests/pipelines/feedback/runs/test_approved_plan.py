@@ -1,11 +1,13 @@
 """Commands plan, apply, release and restore on real tables, with a dictionary as the cluster."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,9 +20,15 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from ....rows import limited
 from ....schemas.views.limit_rows import offending_now
 from ....schemas.views.view_tables import make_tables_and_answers
+from ...warehouse import catalogs
 from ..fake_configs import DictConfigs, desired, forged
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 RATE = "producer_ids_rate"
+UNLIKE = re.compile(r"\b[0-9a-f]{20,}\b|\d{4}-\d\d-\d\d[ T][\d:.]+Z?")
+"""Ids and times."""
 A = desired("a").entity
 
 
@@ -30,13 +38,14 @@ class Operator:
     def __init__(self, warehouse: Warehouse, capsys: pytest.CaptureFixture[str]) -> None:
         self.warehouse, self.capsys = warehouse, capsys
         self.configs = DictConfigs()
+        self.place = [f"warehouse.path={warehouse.conf.folder}"]
 
     def seen(self, *users: str, **tables: Any) -> None:
         make_tables_and_answers(self.warehouse, offending_now(*users) | tables)
 
     def run(self, *words: str) -> tuple[int, str]:
-        ways = [f"warehouse.path={self.warehouse.conf.folder}", "plan.canary=false"]
-        ways += ["plan.max_entity_share=1", "producer_ids.default_quota_per_s=1"]
+        ways = [*self.place, "plan.canary=false", "plan.max_entity_share=1"]
+        ways.append("producer_ids.default_quota_per_s=1")
         code = execute([*words, *(word for way in ways for word in ("--set", way))])
         printed = self.capsys.readouterr()
         return code, printed.out + printed.err
@@ -72,6 +81,37 @@ def test_an_approved_plan_is_written_while_its_offence_lasts(operator: Operator)
     assert operator.configs.writes == 1
     assert operator.run("restore", "--all", "--yes")[0] == 0
     assert operator.configs.configs == {A: {}}
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_a_catalog_is_planned_written_and_restored_as_a_folder(
+    spark: "SparkSession", operator: Operator, tmp_path: Path
+) -> None:
+    operator.seen("a")
+    copy, schema = tmp_path / "copy", "spark_catalog.operated"
+    shutil.copytree(operator.warehouse.conf.folder, copy)
+
+    def walked() -> Iterator[str]:
+        plan_id = operator.saved()
+        for words in (
+            ("plan",),
+            ("apply", plan_id),
+            ("apply", plan_id, "--yes"),
+            ("restore", "--all"),
+            ("restore", "--all", "--yes"),
+            ("restore", "--panic", "--yes"),
+        ):
+            code, text = operator.run(*words)
+            yield f"{words[:1]} {code} {UNLIKE.sub('', text)}"
+        assert operator.configs.configs == {A: {}}
+
+    expected = list(walked())
+    with catalogs.of_folder(spark, copy, schema):
+        checkpoints = f"warehouse.checkpoints={copy}/_checkpoints"
+        operator.place = [f"warehouse.catalog_schema={schema}", checkpoints]
+        operator.configs = DictConfigs()
+        assert [text.replace(schema, str(copy)) for text in walked()] == expected
 
 
 @pytest.mark.faults
