@@ -231,7 +231,10 @@ class CatalogReader:
         with self._local.lock:
             tables = GatheredTables(str(conf.catalog_schema), self._made, self._local.gathered)
             needed = _starts(query.names, query.bounds, since)
-            if not all(not self.is_made(each) or tables.has(each, needed[each]) for each in needed):
+            if not all(
+                not self.is_made(each) or tables.has(each, start, by_views=each not in query.names)
+                for each, start in needed.items()
+            ):
                 return None
             if key not in self._local.databases:
                 limits = (conf.query_memory_mb, conf.query_timeout_s)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from quotaflow.pipelines.errors import QueryError
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.database import quoted_name
@@ -36,12 +37,13 @@ class GatheredTables:
     gathered: Mapping[str, Gathered]
     folders: tuple[str, ...] = ()
 
-    def has(self, name: str, start: datetime) -> bool:
-        """Whether it has the rows of a table from a time on."""
+    def has(self, name: str, start: datetime, *, by_views: bool) -> bool:
+        """Whether it has the rows of a table from a time on, of which no view reads bytes."""
         if name not in self.made:
             return True
         each = self.gathered.get(name)
-        return each is not None and each.rows is not None and each.start <= start
+        is_whole = by_views or not bytes_of(name)
+        return each is not None and each.rows is not None and each.start <= start and is_whole
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
@@ -71,14 +73,17 @@ def gather(
     A table is one value: the list of its rows. The statement reads no more rows than it needs to
     see that there are too many, and then answers with null.
     """
-    if not starts:
-        return {}
     lists = ", ".join(
         f"(SELECT CASE WHEN count(*) <= {_max_rows(name)} THEN collect_list(row) END FROM "
-        f"(SELECT struct(*) AS row FROM ({rows}) LIMIT {_max_rows(name) + 1})) AS {name}"
+        f"(SELECT struct(*) AS row FROM ({_without_bytes(name, rows)}) "
+        f"LIMIT {_max_rows(name) + 1})) AS {name}"
         for name, (_, rows) in starts.items()
     )
-    answer = run(f"SELECT {lists}")
+    try:
+        answer = run(f"SELECT {lists}")
+    except QueryError:
+        # Each question then says what is wrong, if it concerns it.
+        return {name: Gathered(start, None) for name, (start, _) in starts.items()}
     return {
         name: Gathered(start, _rows(TABLES[name], answer[name].combine_chunks()))
         for name, (start, _) in starts.items()
@@ -87,9 +92,20 @@ def gather(
 
 def _rows(table: Table, listed: pa.ListArray) -> pa.Table | None:
     rows = pa.Table.from_batches([pa.RecordBatch.from_struct_array(listed.flatten())])
-    if listed.null_count or {*table.column_names} - {*rows.column_names}:
+    needed = {*table.column_names} - {*bytes_of(table.name)}
+    if listed.null_count or needed - {*rows.column_names}:
         return None
     return as_declared(rows, table)
+
+
+def bytes_of(name: str) -> list[str]:
+    """The columns of a table that have payloads, which may be long. They are not gathered."""
+    return [field.name for field in TABLES[name].arrow if pa.types.is_binary(field.type)]
+
+
+def _without_bytes(name: str, rows: str) -> str:
+    left_out = ", ".join(bytes_of(name))
+    return f"SELECT * EXCEPT ({left_out}) FROM ({rows})" if left_out else rows
 
 
 def _max_rows(name: str) -> int:

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.errors import ConfigError, NeverMadeError, WrongQueryError
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, WrongQueryError
 from quotaflow.pipelines.warehouse import gathered as gathered_tables
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.catalog_reader import CatalogReader
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -110,12 +111,15 @@ class Lists(Recorded):
     """Answers what is gathered, with a broker and a window; a table may lack columns."""
 
     max_rows: int = 1
+    error: QueryError | None = None
     missing: dict[str, str] = field(default_factory=dict)
 
     def run(self, statement: str) -> pa.Table:
         if "collect_list" not in statement:
             return super().run(statement)
         self.statements.append(statement)
+        if self.error is not None:
+            raise self.error
         return pa.table(
             {name: self.listed(name) for name in re.findall(r"\)\) AS (\w+)", statement)}
         )
@@ -165,6 +169,25 @@ def test_what_was_gathered_by_one_statement_is_asked_in_this_process() -> None:
 def test_what_was_not_gathered_is_a_statement(sql: str, since: Since | None) -> None:
     engine = Lists()
     gathered(engine).rows(sql, since)
+    assert len(engine.statements) == 2
+
+
+def test_bytes_are_not_gathered() -> None:
+    engine = Lists()
+    reader = CatalogReader(CATALOG, engine)
+    reader.gather(["telemetry_pushes"], SINCE)
+    assert "EXCEPT (payload)" in engine.statements[0]
+    reader.rows(f"SELECT payload FROM telemetry_pushes WHERE event_time >= TIMESTAMPTZ '{TIME}'")
+    assert len(engine.statements) == 2
+    of_views = " ".join(view.sql for view in views.load().values())
+    columns = {each for name in TABLES for each in gathered_tables.bytes_of(name)}
+    assert columns == {"payload", "head"}
+    assert not re.search(r"\b(payload|head)\b", of_views)
+
+
+def test_tables_that_cannot_be_gathered_are_asked_one_by_one() -> None:
+    engine = Lists(error=QueryError("too long"))
+    assert gathered(engine).rows(OF_BROKERS) == [{"n": 1}]
     assert len(engine.statements) == 2
 
 
