@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.areas.quota_replay import checked_principals
@@ -83,6 +83,7 @@ class QuotaReplay:
     entity has none.
     """
 
+    since: datetime
     rows: list[dict[str, Any]]
     before_ms: float
     after_ms: float
@@ -90,9 +91,13 @@ class QuotaReplay:
     now_ms: float | None
 
 
-def replayed(conf: Conf, other: ReplayedQuota, since: datetime) -> QuotaReplay:
-    """What the quota would have done since then. Raises ConfigError, QueryError."""
+def replayed(conf: Conf, other: ReplayedQuota, start: datetime | None) -> QuotaReplay:
+    """What the quota would have done since then, or on the last day that the tables have.
+
+    Raises ConfigError, QueryError.
+    """
     reader = open_reader(conf)
+    since = start or _last_day(reader)
     rows = _requests(reader, other, since)
     quotas = reader.rows(_QUOTAS.format(kind=literal(other.kind)))
     buckets = defaultdict[tuple[str, int], list[dict[str, Any]]](list)
@@ -113,15 +118,15 @@ def replayed(conf: Conf, other: ReplayedQuota, since: datetime) -> QuotaReplay:
     clients.sort(key=lambda row: (-row["throttle_ms_after"], -row["throttle_ms_before"]))
     before_ms = sum(row["throttle_ms_before"] for row in clients)
     after_ms = sum(row["throttle_ms_after"] for row in clients)
-    return QuotaReplay(clients, before_ms, after_ms, now, now_ms if now else None)
+    return QuotaReplay(since, clients, before_ms, after_ms, now, now_ms if now else None)
 
 
-def summary(other: ReplayedQuota, done: QuotaReplay, since: datetime) -> Iterator[str]:
+def summary(other: ReplayedQuota, done: QuotaReplay) -> Iterator[str]:
     """The result in one to three sentences."""
     api, rate = _API[other.kind], texts.rate(other.bytes_per_s)
     yield (
         f"{other.name()}: brokers throttled {api} for {texts.duration(done.before_ms)} since "
-        f"{texts.moment(since)} UTC. At {rate} it would be {texts.duration(done.after_ms)}."
+        f"{texts.moment(done.since)} UTC. At {rate} it would be {texts.duration(done.after_ms)}."
     )
     hit = [row for row in done.rows if row["throttled_after"] and not row["throttled_before"]]
     if hit:
@@ -132,6 +137,14 @@ def summary(other: ReplayedQuota, done: QuotaReplay, since: datetime) -> Iterato
             f"The same replay at today's quota, {texts.rate(done.quota_now)}, gives "
             f"{texts.duration(done.now_ms)}: compare that with what brokers answered."
         )
+
+
+def _last_day(reader: Reader) -> datetime:
+    newest_us = reader.extents(["requests"])["requests"].last_event_time_us
+    newest = (
+        datetime.now(UTC) if newest_us is None else datetime.fromtimestamp(newest_us / 1e6, UTC)
+    )
+    return newest - timedelta(days=1)
 
 
 def _requests(reader: Reader, other: ReplayedQuota, since: datetime) -> list[dict[str, Any]]:

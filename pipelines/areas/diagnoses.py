@@ -147,6 +147,7 @@ _PART_OF = {
 }
 """The part of the budget that a cause is about; a stalled broker is about more than one."""
 _LEAST_MS, _CHANGE_CHARS = 1, 100
+_SAME_MINUTE = " (the minute in which this began: perhaps later)"
 _MAX_INCIDENTS = 5
 _SAME_IN = {"quota": "quota_usage", "out_of_range": "read_problems"}
 """By the cause of a client's symptom, the table whose problems say the same of the client."""
@@ -248,7 +249,9 @@ def change(row: Row) -> str:
         return ""
     names = ("changed", "changed_by", "changed_at")
     config, principal, time = (texts.listed(cells[name], _CHANGE_CHARS) for name in names)
-    return f"{config} was altered by {principal} at {time}"
+    # Symptoms are known by the minute: what changed in the first one may have come later.
+    is_sure = row["since"] is None or str(cells["changed_at"]) < f"{row['since']:%Y-%m-%d %H:%M}"
+    return f"{config} was altered by {principal} at {time}{'' if is_sure else _SAME_MINUTE}"
 
 
 def altered(row: Row) -> str:

@@ -65,7 +65,7 @@ class WhyVerdict:
         yield _wrapped(self.sentence, 2)
         yield [f"  {self.when}"] if self.when else []
         yield _fitting(diagnoses.budget(self.parts))
-        yield _indented("before", self.change, 2) if self.change else []
+        yield _indented("change", self.change, 2) if self.change else []
         for cause in self.causes:
             yield from _of_cause(cause)
         for finding in self.others:

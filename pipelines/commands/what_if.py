@@ -1,7 +1,7 @@
 """The command what-if: replays the past under another quota."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -14,7 +14,6 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, times
 from quotaflow.pipelines.terminal.layout import Layout
 
-_DAY = timedelta(days=1)
 _Rate = float | None
 
 
@@ -64,11 +63,11 @@ def what_if(
 ) -> None:
     """Replay the past under another quota: who would have waited, and how long.
 
-    The action quota replays the requests of the last day, or from --since on, that would share a
-    quota of a user, of a client id, or of both (KIP-13). It prints each client with its throttles
-    before and after. A broker is replayed with the arithmetic of Kafka's own classes, on the bytes
-    of records, which are less than brokers charge. A client sends as long after an answer as it
-    did: what it would send beyond that is not known.
+    The action quota replays the requests of the last day in the tables, or from --since on, that
+    would share a quota of a user, of a client id, or of both (KIP-13). It prints each client with
+    its throttles before and after. A broker is replayed with the arithmetic of Kafka's own classes,
+    on the bytes of records, which are less than brokers charge. A client sends as long after an
+    answer as it did: what it would send beyond that is not known.
 
     Without an action new producer ids are replayed under a producer_ids_rate (KIP-936). A source
     that waits requests its next id later, as a throttled client does. All sources of a principal on
@@ -94,10 +93,9 @@ def what_if(
     if replayed is Replayed.QUOTA:
         _refuse(given, ("--producer-ids-rate", "--principal"), "quota")
         other = _replayed_quota(producer_byte_rate, consumer_byte_rate, user, client_id)
-        begin = start or now - _DAY
-        done = byte_quota_replay.replayed(conf.of_tables(), other, begin)
+        done = byte_quota_replay.replayed(conf.of_tables(), other, start)
         output.write(iter(done.rows), byte_quota_replay.COLUMNS, layout, by_importance=False)
-        for line in byte_quota_replay.summary(other, done, begin):
+        for line in byte_quota_replay.summary(other, done):
             output.note(line)
         return
     _refuse(given, tuple(given)[1:-1], "producer-ids")

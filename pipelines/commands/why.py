@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.about import Period
+from quotaflow.pipelines.areas.question import everywhere, filled
 from quotaflow.pipelines.areas.why import why as ask
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.terminal import output, progress, times, values
+from quotaflow.pipelines.terminal import output, progress, texts, times, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.why import AreaAnswer, WhyAnswer
+    from quotaflow.pipelines.warehouse.reader import Reader
 
 COLUMNS = (
     "name",
@@ -38,12 +41,13 @@ COLUMNS = (
 )
 """Columns of every row with --json and --csv."""
 
+_MOST = 20
 _OF_EVIDENCE = ("principal", "client_id", "topic", "broker_id", "event_time")
 
 Name = Annotated[
-    str,
+    str | None,
     typer.Argument(
-        metavar="NAME", help="A principal in any form, a client id, group, topic or address."
+        metavar="[NAME]", help="A principal in any form, a client id, group, topic or address."
     ),
 ]
 At = Annotated[
@@ -57,7 +61,7 @@ All = Annotated[bool, typer.Option("--all", help="What every area found, not the
 
 
 def why(
-    name: Name,
+    name: Name = None,
     at: At = None,
     lookback: Lookback = "5m",
     *,
@@ -69,15 +73,19 @@ def why(
 
     Prints the verdict: since when, on what requests wait, the causes with the part that each
     explains, and a next step. With --all, what every area found: quotas, producer ids, racks, fetch
-    limits, groups, read problems, latency, telemetry, replication, changes and versions. Needs no
-    JVM. Quotas are those of the last `quotaflow snapshot`; the cause of a throttle is inferred: a
-    broker does not log it. If the tables have several clusters, kafka.cluster_id chooses one. With
-    --json, one object per finding: state is problem, fact, nothing (the tables were asked) or
-    unknown (they could not be asked).
+    limits, groups, read problems, latency, telemetry, replication, changes and versions. Without a
+    name it lists open incidents. Needs no JVM where the tables are in a folder. Quotas are those of
+    the last `quotaflow snapshot`; the cause of a throttle is inferred: a broker does not log it. If
+    the tables have several clusters, kafka.cluster_id chooses one. With --json, one object per
+    finding: state is problem, fact, nothing (the tables were asked) or unknown (they could not be
+    asked).
 
     Example: quotaflow why dave --at 10m
     """
     settings = conf.of_tables()
+    if name is None:
+        _incidents(open_reader(settings), layout)
+        return
     until = times.since(at, datetime.now(UTC), "--at") if at else None
     period = Period(until, timedelta(seconds=times.seconds(lookback)))
     with progress.shown("asking the tables"):
@@ -96,6 +104,19 @@ def why(
         return
     screen = _screen(answered) if show_all else answered.verdict.lines(answered.subject.name)
     output.lines(map(values.visible, screen))
+
+
+def _incidents(reader: "Reader", layout: Layout) -> None:
+    """Open incidents, and whose names say more."""
+    incidents = reader.rows(filled(everywhere(diagnoses.OPEN.first_rows), {"limit": str(_MOST)}))
+    if layout != Layout():
+        output.write(incidents, list(incidents[0]) if incidents else ["symptom"], layout)
+        return
+    lines = [f"{diagnoses.incident(row)}." for row in incidents]
+    output.lines(map(values.visible, lines or ["No incident is open."]))
+    if incidents:
+        name = texts.listed(incidents[0]["names"][0])
+        output.note(f"`quotaflow why {name}` says more, and each other name too")
 
 
 def _screen(answered: "WhyAnswer") -> Iterator[str]:

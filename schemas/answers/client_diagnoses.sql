@@ -288,6 +288,9 @@ changes AS (
         -- Brokers throttle no replica in sync, and acks=all waits for no other. A replica that a
         -- throttle slows does not come back in sync: that concerns who lacks replicas.
         (altered.config_key NOT LIKE '%replication.throttled%' OR episodes.symptom = 'failing')
+        -- Threads that delete and compact files serve no request.
+        AND altered.config_key <> 'background.threads'
+        AND altered.config_key NOT LIKE 'log.cleaner.%'
         AND (
             used_topics.topic IS NOT NULL
             OR (

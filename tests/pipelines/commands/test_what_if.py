@@ -1,6 +1,7 @@
 """The command what-if: new ids of the tables under another quota."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -206,3 +207,12 @@ def test_a_quota_of_bytes_needs_its_action(table_command: Command) -> None:
     printed = table_command("what-if", *USER, "1", code=2)
     assert "--producer-byte-rate does not go with producer-ids" in printed.err
     assert "which rate?" in table_command("what-if", code=2).err
+
+
+def test_without_a_time_it_is_the_last_day_of_the_tables(
+    table_command: Command, warehouse: Warehouse
+) -> None:
+    old = [row | {"event_time": row["event_time"] - timedelta(days=2)} for row in OTHERS]
+    make_tables(warehouse, {"requests": WRITES + old, "client_quotas": []})
+    rows = table_command("what-if", "quota", *USER, "9", "--json").rows
+    assert [row["client_id"] for row in rows] == ["exports"]

@@ -12,7 +12,8 @@ from ...command_line import Command, Printed, in_options
 from ...delta_tables import violation
 from ...rows import HOSTILE, Row, at, request, row
 from ...schemas.views.filled_views import FILLED
-from ...schemas.views.view_tables import make_tables
+from ...schemas.views.test_client_diagnoses import among_healthy, minutes
+from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 DAVE = {"principal": "User:dave", "client_id": "exports"}
 Why = Callable[..., Printed]
@@ -228,3 +229,16 @@ def test_once_a_snapshot_was_taken_no_quota_is_said_to_be_none(why: Why) -> None
     content = {"quota_usage": [used(0, 15_000.0, None)], "settings": FILLED["settings"]}
     out = why(content, "dave").out
     assert "Nothing throttled it in this time. No client quota limits it." in out
+
+
+def test_without_a_name_it_lists_open_incidents(
+    table_command: Command, warehouse: Warehouse
+) -> None:
+    make_tables_and_answers(warehouse, {})
+    assert table_command("why").out == "No incident is open.\n"
+    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}))
+    make_tables_and_answers(warehouse, rows)
+    printed = table_command("why")
+    assert printed.out.startswith("1 client waits for a quota")
+    assert "bad" in printed.out
+    assert printed.err == "`quotaflow why bad` says more, and each other name too\n"

@@ -227,6 +227,8 @@ _THROTTLE_LIST = "leader.replication.throttled.replicas"
     ("a topic that it does not use", 60 * 24, ("topic", "other"), None),
     ("another user", 60 * 24, ("user", "else"), None),
     ("a throttle of replicas of its broker", 60 * 24, ("broker", "1", _THROTTLE_RATE), None),
+    ("threads that serve no request", 60 * 24, ("broker", "1", "background.threads"), None),
+    ("threads of the cleaner", 60 * 24, ("broker", "1", "log.cleaner.threads"), None),
     ("a throttle of replicas of its topic", 60 * 24, ("topic", "orders", _THROTTLE_LIST), None),
 )
 def test_a_change_right_before_is_named(
