@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.errors import ConfigError, DamagedError
@@ -38,10 +37,12 @@ class FolderReader:
     _databases: "dict[Since | None, LocalDatabase]" = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _opening: threading.Lock = field(
-        default_factory=threading.Lock, init=False, repr=False, compare=False
+    _opened_tables: "list[FolderTables]" = field(
+        default_factory=list, init=False, repr=False, compare=False
     )
-
+    _opening: threading.RLock = field(
+        default_factory=threading.RLock, init=False, repr=False, compare=False
+    )
     _stopped: threading.Event = field(
         default_factory=threading.Event, init=False, repr=False, compare=False
     )
@@ -51,11 +52,15 @@ class FolderReader:
         """Two: one core plans each query, which takes most of its time."""
         return 2
 
-    @cached_property
+    @property
     def _tables(self) -> "FolderTables":
+        """One set of open tables, whichever thread needs it first."""
         from quotaflow.pipelines.warehouse.local_tables import FolderTables  # noqa: PLC0415  as below
 
-        return FolderTables(self.warehouse.place, self.left_out)
+        with self._opening:
+            if not self._opened_tables:
+                self._opened_tables.append(FolderTables(self.warehouse.place, self.left_out))
+            return self._opened_tables[0]
 
     def _since(self, since: "Since | None") -> "LocalDatabase":
         """The database whose views are about the time from then on; all have the same versions."""
