@@ -43,6 +43,12 @@ def _parts(row: Row) -> str:
     text = f"; of {texts.duration(mean)} on average"
     if broker is None:
         return f"{text} the part of the broker is not known"
+    if broker > mean:
+        shown, of_broker = texts.duration(mean), texts.duration(broker)
+        return (
+            f"; on average the client measured {shown}, and the broker {of_broker} over other "
+            "requests"
+        )
     text += f" the broker took {texts.duration(broker)}"
     if row["throttle_avg_ms"]:
         text += f", a quota {texts.duration(row['throttle_avg_ms'])}"
