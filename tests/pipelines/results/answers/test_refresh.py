@@ -276,7 +276,7 @@ def test_an_answer_of_old_inputs_must_not_be_relied_on(
     fill("quota_usage", [used(30, "producer_byte_rate", 7.0, principal="User:new")])
     problems = not_up_to_date(warehouse.conf, no_session, later, age, names)
     expected = (
-        "quota_advice was computed at 2026-11-22 12:00:00 UTC, and its inputs changed since: "
+        "client_diagnoses was computed at 2026-11-22 12:00:00 UTC, and its inputs changed since: "
         "run quotaflow run first"
     )
     assert problems == ({} if is_usable else {"quota_proposals": expected})
