@@ -53,7 +53,7 @@ def test_a_page_asks_only_what_is_there(page: str) -> None:
     text = DOCS[page]
     sources = set(re.findall(r"^FROM (\w+)", text, re.M))
     # Of other programs (sh) and what a command prints (text) nothing can be checked.
-    blocks = re.findall(r"^```(?:sql|yaml|sh|text|\nquotaflow |\{toctree\})", text, re.M)
+    blocks = re.findall(r"^```(?:sql|yaml|json|sh|text|\nquotaflow |\{toctree\})", text, re.M)
     assert len(blocks) == text.count("```") / 2
     assert sources <= views.load().keys() | TABLES.keys()
 

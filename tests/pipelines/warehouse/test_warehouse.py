@@ -15,7 +15,9 @@ from ...own_process import holding
 _HOLD = """
 import sys
 from quotaflow.pipelines import config
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import warehouse
+logs.of_command("run", 20)
 sys.argv = ["quotaflow", "run", "--set", "kafka.properties.sasl.password=hunter2"]
 with warehouse.Warehouse(config.WarehouseSection(path={path!r})).lock():
     print("held", flush=True)
