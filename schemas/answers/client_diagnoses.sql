@@ -285,8 +285,8 @@ changes AS (
         AND altered.entity_type = 'topic'
         AND altered.entity_name = used_topics.topic
     WHERE
-        -- Brokers throttle no replica in sync, and acks=all waits for no other. A replica that a
-        -- throttle slows does not come back in sync: that concerns who lacks replicas.
+        -- Brokers throttle no replica in sync, and acks=all waits for no other. Of those that fail
+        -- the derivation names it to who lacks replicas.
         (altered.config_key NOT LIKE '%replication.throttled%' OR episodes.symptom = 'failing')
         -- Threads that delete and compact files serve no request.
         AND altered.config_key <> 'background.threads'

@@ -33,6 +33,8 @@ SIGNALS = tuple(field.name for field in _EVIDENCE)
 SCHEMA = pa.schema([*(_TABLE.field(name) for name in _OF_CLIENT), *_EVIDENCE, *_OTHERS])
 """What the text gives: one row per client, API, time and symptom."""
 
+_THROTTLE, _FEW_REPLICAS = ".replication.throttled.", "not_enough_replicas"
+"""A replica that a throttle slows does not come back in sync: no other cause has to do with it."""
 _CHANGE = ("changed", "changed_by", "changed_at")
 _FACTS_OF = {
     "quota": ("quota_user", "quota_client_id", "quota_set_by", "quota_set_at"),
@@ -65,7 +67,8 @@ def _row(
 ) -> dict[str, Any]:
     shown = ("api", "symptom", "requests", "waited_ms", "usual_ms", "peers_ms")
     numbers = [(name, getattr(suffering, name)) for name in cause.signals]
-    facts = (*_FACTS_OF.get(cause.name, ()), *(_CHANGE if rank == 1 else ()))
+    is_concerned = _THROTTLE not in (row["changed"] or "") or cause.name == _FEW_REPLICAS
+    facts = (*_FACTS_OF.get(cause.name, ()), *(_CHANGE if rank == 1 and is_concerned else ()))
     texts = [(name, _text(row[name])) for name in facts]
     return {name: row[name] for name in (*_OF_CLIENT, *shown)} | {
         "budget": [

@@ -200,17 +200,25 @@ def test_a_broker_is_slow_if_it_is_for_all_its_clients() -> None:
     assert len({row["principal"] for row in rows}) == len(PEERS)
 
 
-def test_a_throttle_of_replicas_concerns_who_lacks_replicas() -> None:
+@cases(
+    ("error_code", "cause", "is_named"),
+    ("NOT_ENOUGH_REPLICAS", 19, "not_enough_replicas", True),
+    ("OFFSET_OUT_OF_RANGE", 1, "out_of_range", False),
+    ("NOT_COORDINATOR", 16, "coordinator_changes", False),
+)
+def test_a_throttle_of_replicas_concerns_who_lacks_replicas(
+    error_code: int, cause: str, is_named: bool
+) -> None:
     """A replica that a throttle slows does not come back in sync."""
-    errors = {"errors": [{"error_code": 19, "requests": 10}]}
+    errors = {"errors": [{"error_code": error_code, "requests": 10}]}
     named = {"entity_type": "broker", "entity_name": "1"}
     content = among_healthy(*minutes("User:bad", {}, during=errors)) | {
         "config_alterations": [altered(60 * 24, _THROTTLE_RATE, "1", **named)],
     }
     (row, *_) = diagnosed(content)
-    assert row["cause"] == "not_enough_replicas"
+    assert row["cause"] == cause
     facts = {each["fact"]: each["text"] for each in row["facts"]}
-    assert facts["changed"] == f"broker 1: {_THROTTLE_RATE}"
+    assert facts.get("changed") == (f"broker 1: {_THROTTLE_RATE}" if is_named else None)
 
 
 _THROTTLE_RATE = "leader.replication.throttled.rate"
