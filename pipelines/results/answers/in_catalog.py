@@ -101,6 +101,15 @@ class CatalogSource(Source):
         self._details.pop(table.name, None)
         self._read[table.name] = _Rows(rows, None)
 
+    def rows(self, table: Table) -> pa.Table:
+        """All rows of a table that this process computed, so they have room in it."""
+        with self._reading[table.name]:
+            read = self._read.get(table.name)
+            if read is None or read.start is not None:
+                self._check_readable(table.name)
+                self._read[table.name] = _Rows(self._arrow(table.name, None, None), None)
+        return super().rows(table)
+
     def relation(self, name: str, start: datetime | None = None) -> pa.Table:
         """What a rule reads of a table. Raises TooLargeError."""
         if name not in self._made:
