@@ -126,12 +126,13 @@ def summary(other: ReplayedQuota, done: QuotaReplay) -> Iterator[str]:
     api, rate = _API[other.kind], texts.rate(other.bytes_per_s)
     yield (
         f"{other.name()}: brokers throttled {api} for {texts.duration(done.before_ms)} since "
-        f"{texts.moment(done.since)} UTC. At {rate} it would be {texts.duration(done.after_ms)}."
+        f"{texts.moment(done.since)} UTC. At {rate} they would throttle it for "
+        f"{texts.duration(done.after_ms)}."
     )
     hit = [row for row in done.rows if row["throttled_after"] and not row["throttled_before"]]
     if hit:
         named = ", ".join(sorted({texts.label(row["client_id"]) for row in hit})[:5])
-        yield f"Not throttled before, and throttled then: {named}."
+        yield f"This quota would also throttle {named}."
     if done.now_ms is not None and done.quota_now is not None:
         yield (
             f"The same replay at today's quota, {texts.rate(done.quota_now)}, gives "

@@ -147,7 +147,7 @@ _PART_OF = {
 }
 """The part of the budget that a cause is about; a stalled broker is about more than one."""
 _LEAST_MS, _CHANGE_CHARS = 1, 100
-_SAME_MINUTE = " (the minute in which this began: perhaps later)"
+_SAME_MINUTE = " (perhaps after it began)"
 _MAX_INCIDENTS = 5
 _SAME_IN = {"quota": "quota_usage", "out_of_range": "read_problems"}
 """By the cause of a client's symptom, the table whose problems say the same of the client."""

@@ -133,7 +133,7 @@ _MEASURES = (
         "CASE WHEN state = 'opened' THEN 1 END",
         "telemetry_pushes",
         texts.number,
-        "show metric_alerts",
+        "show alerts",
     ),
 )
 _MEASURED_BY = {

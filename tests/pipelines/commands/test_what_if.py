@@ -120,7 +120,7 @@ def test_a_quota_throttles_all_that_share_it(what_if_quota: WhatIf) -> None:
         assert (row["principal"], row["requests"]) == ("User:alice", 60)
         assert row["throttled_after"] > 0
         assert row.items() >= NOBODY_WAITED.items()
-    assert "Not throttled before, and throttled then: audit, exports." in printed.err
+    assert "This quota would also throttle audit, exports." in printed.err
 
 
 USER = ("--user", "alice", "--producer-byte-rate")
@@ -184,7 +184,7 @@ def test_the_replay_at_the_quota_of_today_shows_how_true_it_is(what_if_quota: Wh
     quotas = [quota(0, "producer_byte_rate", 20_000.0, user="alice")]
     printed = what_if_quota(waited, quotas, *USER, "90000")
     assert "brokers throttled PRODUCE for 30 s since 2026-11-21 11:00:00 UTC." in printed.err
-    assert "At 90.0 kB/s it would be 0 ms." in printed.err
+    assert "At 90.0 kB/s they would throttle it for 0 ms." in printed.err
     assert "The same replay at today's quota, 20.0 kB/s, gives" in printed.err
 
 
