@@ -23,6 +23,8 @@ from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED
 PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
 MOST_REQUESTS = 1_000_000
 """A replay takes about 20 s for as many."""
+LEAST_BYTES_PER_S = 1_000.0
+"""Below it a large answer is cut into very many pieces, and nobody sets such a quota."""
 _API = {PRODUCER: "PRODUCE", CONSUMER: "FETCH"}
 _REQUESTS = """
 SELECT cluster_id, broker_id, principal, client_id, connection_id,
@@ -60,9 +62,10 @@ class ReplayedQuota:
         """Raise ConfigError for a quota that no broker takes."""
         if self.user is None and self.client_id is None:
             raise ConfigError("whose quota? Name --user, --client-id or both")
-        if not 0 < self.bytes_per_s < math.inf:
+        if not LEAST_BYTES_PER_S <= self.bytes_per_s < math.inf:
             option = f"--{self.kind.replace('_', '-')}"
-            raise ConfigError(f"{option} is {self.bytes_per_s:g}, and must be above 0")
+            least = f"{LEAST_BYTES_PER_S:g}"
+            raise ConfigError(f"{option} is {self.bytes_per_s:g}, and must be at least {least}")
 
     @property
     def level(self) -> int:

@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from operator import methodcaller
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -21,9 +22,12 @@ from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.mcp import untrusted
 from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import times
-from quotaflow.pipelines.warehouse import browsing
+from quotaflow.pipelines.warehouse import browsing, query_process
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Answer = dict[str, Any]
 _WAIT_S = 30
@@ -106,7 +110,7 @@ class Tools:
             start = times.since(since, datetime.now(UTC)) if since else None
             columns = browsing.columns(reader, name)
             query = browsing.select(name, columns, start, where or None, limit + 1)
-            return untrusted.answer(browsing.rows(reader.query(query), query), limit)
+            return untrusted.answer(browsing.rows(self._batches(query), query), limit)
 
         return self._answered(reply)
 
@@ -116,7 +120,7 @@ class Tools:
         Conf bounds its memory and time. Look columns up by describe first.
         """
         return self._answered(
-            lambda reader: untrusted.answer(browsing.rows(reader.query(query), query), limit)
+            lambda _: untrusted.answer(browsing.rows(self._batches(query), query), limit)
         )
 
     def plan(self) -> Answer:
@@ -131,6 +135,10 @@ class Tools:
             return untrusted.answer(plan_text.plan_objects(made))
 
         return self._answered(reply)
+
+    def _batches(self, query: str) -> "pa.RecordBatchReader":
+        """The rows of a query of an assistant, from a process that is bounded as that of `sql`."""
+        return query_process.batches(self.conf, methodcaller("query", query))
 
     def _answered(self, reply: Callable[[Reader], Answer]) -> Answer:
         """The answer over the tables as they are now. Raises NoAnswerError."""

@@ -127,7 +127,9 @@ def _from_source(
 
 def _labels(row: Row, names: tuple[str, ...]) -> dict[str, str]:
     """The columns as text; of an alert on a row the values of the rule's key."""
-    values = {name: row[name] for name in names} | dict(row.get("attributes") or [])
+    # A client chooses the attributes of its metrics: they are no labels, and replace none.
+    of_key = dict(row.get("attributes") or []) if row.get("watched") else {}
+    values = of_key | {name: row[name] for name in names}
     return {name: _cut(str(value)) for name, value in values.items() if value is not None}
 
 

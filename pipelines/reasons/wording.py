@@ -176,7 +176,8 @@ def _chosen(phrase: str, row: Row) -> str:
 
 def _is_true(condition: tuple[str, ...], row: Row) -> bool:
     column, sign, value = condition
-    cell = row[column]
+    # A row that an older version computed may lack a signal.
+    cell = row.get(column)
     if sign == ">":
         return cell is not None and float(cell) > float(value)
     if sign:

@@ -154,7 +154,9 @@ def _events(
         yield from _of_rule(rule, own, dict(list(there.items())[:MAX_ROWS]), now, is_cut=is_cut)
     for key, each in before.items():
         if key[1] not in rules:
-            retired = Sight(AlertState.CLOSED, each.sight.first_ms, CloseReason.RETIRED)
+            is_open = each.sight.state is not AlertState.PENDING
+            reason = CloseReason.RETIRED if is_open else CloseReason.BRIEF
+            retired = Sight(AlertState.CLOSED, each.sight.first_ms, reason)
             yield _row(key, retired, now, each.row)
 
 
@@ -185,7 +187,7 @@ def _rows_there(
     """
     columns = ("cluster_id", *rule.key) if "cluster_id" in _columns(str(rule.view)) else rule.key
     keys = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in columns) or "1 AS one"
-    shown = "".join(f', max(CAST("{name}" AS VARCHAR)) AS "shown_{name}"' for name in rule.show)
+    shown = "".join(f', CAST(max("{name}") AS VARCHAR) AS "shown_{name}"' for name in rule.show)
     of_cluster = _of_cluster(cluster_id) if "cluster_id" in columns else "true"
     group = ", ".join(str(nth) for nth in range(1, len(columns) + 1)) or "1"
     sql = (

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.reasons.wording import OF_EVERY_ROW
+from quotaflow.pipelines.reasons.wording import OF_EVERY_ROW, worded
 from quotaflow.pipelines.reference import reasons as reasons_page
 from quotaflow.pipelines.results.answers import client_causes
 from quotaflow.pipelines.results.answers.registry import ANSWERS
@@ -233,3 +233,12 @@ def test_the_page_lists_every_code_with_its_evidence() -> None:
         for wordings in WORDINGS.values()
         for wording in wordings.values()
     ]
+
+
+def test_a_row_of_an_older_version_lacks_a_signal_and_has_its_sentence() -> None:
+    row = {
+        **{"reason_code": "quota_throttles", "throttled_windows": 3, "windows_in_force": 5},
+        **{"usage": 20117.66, "usage_unit": "bytes/s"},
+    }
+    text = worded(("desired_configs", "reason_code"), row)
+    assert text.startswith("its quota throttles it: throttled in 3 of 5 windows")

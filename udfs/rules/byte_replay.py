@@ -130,8 +130,10 @@ def _throttle_ms(
             throttle_ms = rate.throttle_ms(quota.bytes_per_s, now_ms)
             if not throttle_ms:
                 break
+            if not waited_ms:
+                outcome.throttled_after += charge.weight
             waited_ms += throttle_ms
-            _count_after(outcome, charge, throttle_ms)
+            _count_after(outcome, throttle_ms)
             if not quota.is_fetch:
                 break
             rate.record(-piece, now_ms)
@@ -152,7 +154,7 @@ def _count_before(outcome: ByteOutcome, charge: Charge) -> None:
     outcome.throttle_ms_before += charge.weight * charge.throttle_ms
 
 
-def _count_after(outcome: ByteOutcome, charge: Charge, throttle_ms: float) -> None:
-    outcome.throttled_after += charge.weight
-    outcome.throttle_ms_after += charge.weight * throttle_ms
+def _count_after(outcome: ByteOutcome, throttle_ms: float) -> None:
+    """A sample has the bytes of all that it counts as, so its throttle is that of all."""
+    outcome.throttle_ms_after += throttle_ms
     outcome.longest_ms_after = max(outcome.longest_ms_after, throttle_ms)

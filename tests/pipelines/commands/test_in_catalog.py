@@ -106,7 +106,7 @@ COMMANDS = [
     ("sql", "SELECT api, count(*) AS n FROM requests GROUP BY api ORDER BY api", "--json"),
     ("sql", "WITH own AS (SELECT * FROM throttled_clients) SELECT count(*) AS n FROM own"),
     ("what-if", "--producer-ids-rate", "0.001"),
-    ("what-if", "quota", "--user", "alice", "--producer-byte-rate", "9", *SINCE),
+    ("what-if", "quota", "--user", "alice", "--producer-byte-rate", "1000", *SINCE),
 ]
 SLOW = [
     ("tables", "--all", "--json"),

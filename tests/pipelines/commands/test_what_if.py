@@ -192,9 +192,9 @@ def test_the_replay_at_the_quota_of_today_shows_how_true_it_is(what_if_quota: Wh
     ("words", "message"),
     ("nobody", ["--producer-byte-rate", "1"], "whose quota? Name --user, --client-id or both"),
     ("no rate", ["--user", "alice"], "name one of --producer-byte-rate and --consumer-byte-rate"),
-    ("zero", [*USER, "0"], "--producer-byte-rate is 0, and must be above 0"),
-    ("a user misspelt", ["--user", "alise", *USER[2:], "1"], "(did you mean User:alice?)"),
-    ("no fetches", [*USER[:2], "--consumer-byte-rate", "1"], "no FETCH since"),
+    ("zero", [*USER, "0"], "--producer-byte-rate is 0, and must be at least 1000"),
+    ("a user misspelt", ["--user", "alise", *USER[2:], "1000"], "(did you mean User:alice?)"),
+    ("no fetches", [*USER[:2], "--consumer-byte-rate", "1000"], "no FETCH since"),
     ("a principal", [*USER, "1", "--principal", "alice"], "--principal does not go with quota"),
 )
 def test_wrong_use_of_a_quota_is_one_error(
@@ -214,5 +214,5 @@ def test_without_a_time_it_is_the_last_day_of_the_tables(
 ) -> None:
     old = [row | {"event_time": row["event_time"] - timedelta(days=2)} for row in OTHERS]
     make_tables(warehouse, {"requests": WRITES + old, "client_quotas": []})
-    rows = table_command("what-if", "quota", *USER, "9", "--json").rows
+    rows = table_command("what-if", "quota", *USER, "1000", "--json").rows
     assert [row["client_id"] for row in rows] == ["exports"]

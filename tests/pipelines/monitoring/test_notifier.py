@@ -199,7 +199,8 @@ def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: End
         deliver(conf, NOW)
     assert texts(server) == [
         "User:eve as app-* at 10.0.0.5 took 39 producer ids; one client after another ends "
-        "early, or works and ends; fix the crash, and let its supervisor wait longer after each "
+        "early, or works and ends; find out why its clients end, and let their supervisor wait "
+        "longer before each "
         "restart"
     ]
 

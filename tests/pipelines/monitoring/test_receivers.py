@@ -11,7 +11,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.monitoring import notifier, senders, webhook
+from quotaflow.pipelines.monitoring import notifications, notifier, senders, webhook
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
@@ -321,3 +321,12 @@ def test_a_receiver_that_cannot_be_is_refused(given: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as caught:
         config.load(overrides=[f"alerts.receivers={json.dumps([receiver])}"])
     assert "hunter2" not in str(caught.value)
+
+
+def test_attributes_of_a_client_replace_no_label() -> None:
+    names = ("rule", "principal")
+    chosen = [("rule", "maintenance"), ("principal", "User:vip"), ("zone", "a")]
+    row = {"rule": "slow", "principal": "User:bob", "attributes": chosen, "watched": None}
+    assert notifications._labels(row, names) == {"rule": "slow", "principal": "User:bob"}
+    of_rows = row | {"watched": "group_lag", "attributes": [("group_id", "g")]}
+    assert notifications._labels(of_rows, names)["group_id"] == "g"

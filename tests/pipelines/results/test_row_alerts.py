@@ -208,6 +208,7 @@ def test_incidents_and_diagnoses_can_be_watched(watched: Watched) -> None:
     ("no column in it", {"where": "lags > 3"}, "group_lag has no column lags"),
     ("a subquery", {"where": "lag IN (SELECT 1)"}, "has columns of group_lag, and no query"),
     ("more clauses", {"where": "true) ORDER BY (lag"}, "and no query"),
+    ("a bracket that ends its own", {"where": "true) OR (lag > 3"}, "syntax error"),
     ("a union", {"where": "true) UNION SELECT 1 WHERE (true"}, "and no query"),
     ("a setting", {"where": "lag > getvariable('x')"}, "the function getvariable is not allowed"),
     ("no SQL", {"where": "lag >"}, "syntax error"),

@@ -40,7 +40,7 @@ def charges(*sizes: float, source: str = "a", **given: float) -> list[Charge]:
         "one row of many counts as many",
         charges(2_200, weight=2),
         WRITES,
-        {"a": ByteOutcome(2, 0, 2, 0, 24_000, 12_000)},
+        {"a": ByteOutcome(2, 0, 2, 0, 12_000, 12_000)},
     ),
     (
         # The broker answered without records, so its data came with the next one.
