@@ -69,6 +69,13 @@ class AlertRule(Section):
     subscribe_interval_s: Annotated[int, Field(ge=1, le=300)] = 10
     """Seconds between two pushes during an open alert; 1 to 300."""
 
+    @field_validator("key", "show")
+    @classmethod
+    def _columns_once(cls, columns: list[str]) -> list[str]:
+        if twice := [name for name in columns if columns.count(name) > 1]:
+            raise ValueError(f"{twice[0]} is named twice: name each column once")
+        return columns
+
     @field_validator("subscribe_metrics")
     @classmethod
     def _prefixes(cls, metrics: list[str] | None) -> list[str] | None:

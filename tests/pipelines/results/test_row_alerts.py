@@ -218,3 +218,9 @@ def test_a_rule_that_can_never_be_true_is_refused(rule: dict[str, Any], message:
     given = {"name": "lag", "view": "group_lag", "where": "lag > 1"} | rule
     with pytest.raises(ConfigError, match=message):
         row_alerts.check(AlertsSection(rules=[AlertRule(**given)]))
+
+
+def test_a_column_of_a_key_is_named_once() -> None:
+    rule = {"name": "lag", "view": "group_lag", "where": "lag > 1", "key": ["group_id"] * 2}
+    with pytest.raises(ValueError, match="group_id is named twice"):
+        AlertRule.model_validate(rule)
