@@ -80,10 +80,11 @@ class Place:
         Raises DamagedError for a folder's log that is broken, and other errors of Delta.
         """
         from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415  as above
 
         try:
             return DeltaTable(self.path(table), storage_options=self.storage_options)
-        except Exception:
+        except (DeltaError, OSError):
             if self.store is None and (damaged := damage.of_log(self.root, table)):
                 raise damaged from None
             raise
