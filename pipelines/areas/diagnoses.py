@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import quotas
 from quotaflow.pipelines.areas.finding import FACT, NOW, Finding, RowProblem
-from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.question import Question, Row, everywhere, filled
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
@@ -169,6 +169,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
                 evidence_table="diagnoses",
                 evidence=row,
             )
+
+
+def open_incidents(most: int) -> str:
+    """The query for incidents that go on, in all clusters."""
+    return filled(everywhere(OPEN.first_rows), {"limit": str(most)})
 
 
 def incident(row: Mapping[str, Any]) -> str:

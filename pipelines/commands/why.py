@@ -8,7 +8,6 @@ import typer
 
 from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.about import Period
-from quotaflow.pipelines.areas.question import everywhere, filled
 from quotaflow.pipelines.areas.why import why as ask
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, progress, texts, times, values
@@ -108,7 +107,7 @@ def why(
 
 def _incidents(reader: "Reader", layout: Layout) -> None:
     """Open incidents, and whose names say more."""
-    incidents = reader.rows(filled(everywhere(diagnoses.OPEN.first_rows), {"limit": str(_MOST)}))
+    incidents = reader.rows(diagnoses.open_incidents(_MOST))
     if layout != Layout():
         output.write(incidents, list(incidents[0]) if incidents else ["symptom"], layout)
         return

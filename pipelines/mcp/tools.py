@@ -11,7 +11,6 @@ from pydantic import Field
 
 from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.about import Period
-from quotaflow.pipelines.areas.question import everywhere, filled
 from quotaflow.pipelines.areas.why import WhyAnswer
 from quotaflow.pipelines.areas.why import why as ask
 from quotaflow.pipelines.config import Conf
@@ -76,8 +75,7 @@ class Tools:
         """List what goes wrong in the cluster now: who suffers, since when, the cause, who else."""
 
         def reply(reader: Reader) -> Answer:
-            most = {"limit": str(untrusted.MAX_ROWS)}
-            rows = reader.rows(filled(everywhere(diagnoses.OPEN.first_rows), most))
+            rows = reader.rows(diagnoses.open_incidents(untrusted.MAX_ROWS))
             return untrusted.answer({"text": diagnoses.incident(row)} | row for row in rows)
 
         return self._answered(reply)

@@ -39,7 +39,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
-_MOST = {"limit": "1000"}
+_MOST = 1_000
 _CHECKS = {"critical": CHECK_FAILED, "warning": CHECK_WARNS}
 
 
@@ -103,7 +103,7 @@ def _read(conf: Conf, now: datetime, reader: Reader) -> HealthReport:
     return HealthReport(
         at=now,
         demo_ended_at=demo_tables.ended_at(conf.warehouse),
-        incidents=tuple(_rows(reader, filled(everywhere(diagnoses.OPEN.first_rows), _MOST))),
+        incidents=tuple(_rows(reader, diagnoses.open_incidents(_MOST))),
         jobs=jobs,
         lock_holder=Warehouse(conf.warehouse).holder(),
         stop_reason=stop_file.reason(stop_file.path(conf.plan, conf.warehouse)),
