@@ -120,14 +120,11 @@ def metrics(
     if rules or grafana:
         if (rules and grafana) or any((pattern, client, kind, kip)) or layout != Layout():
             raise ConfigError("--rules and --grafana print a file each: give one of them, alone")
-        _check("--board", board, BOARDS)
         output.lines([_of_ourselves(conf.load(), runbooks, board, rules=rules)])
         return
     if board != OWN:
         raise ConfigError("--board names a dashboard: give --grafana too")
-    _check("--client", client, CLIENTS)
-    _check("--kind", kind, KINDS)
-    _check("--kip", kip, KIPS)
+    _check_choices(client, kind, kip)
     metrics = _all_metrics()
     candidates = [m for m in metrics if _is_candidate(m, client, kind, kip)]
     if kip and not candidates:
@@ -141,6 +138,12 @@ def metrics(
     output.note(f"{len(matches)} of {counted(len(metrics), 'metric')}")
 
 
+def _check_choices(client: str | None, kind: str | None, kip: str | None) -> None:
+    _check("--client", client, CLIENTS)
+    _check("--kind", kind, KINDS)
+    _check("--kip", kip, KIPS)
+
+
 def _all_metrics() -> "list[Metric | KipMetric]":
     metrics: list[Metric | KipMetric] = [*METRICS.values(), *KIP_METRICS]
     return sorted(metrics, key=lambda metric: (metric.name, metric.kip or ""))
@@ -148,6 +151,7 @@ def _all_metrics() -> "list[Metric | KipMetric]":
 
 def _of_ourselves(conf: "Conf", runbooks: str, board: str, *, rules: bool) -> str:
     """The rule file, or the dashboard."""
+    _check("--board", board, BOARDS)
     if rules:
         return rule_file.text(conf.health, runbooks).rstrip()
     return grafana.text(conf.health, board)

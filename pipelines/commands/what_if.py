@@ -1,6 +1,5 @@
 """The command what-if: replays the past under another quota."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -24,39 +23,43 @@ class Replayed(StrEnum):
     QUOTA = "quota"
 
 
+_What = Annotated[
+    Replayed, typer.Argument(metavar="[WHAT]", help="producer-ids (default) or quota.")
+]
+_ProducerIds = Annotated[
+    _Rate,
+    typer.Option(
+        "--producer-ids-rate", metavar="RATE", help="New ids per second, user and broker."
+    ),
+]
+_Producer = Annotated[
+    _Rate,
+    typer.Option(
+        "--producer-byte-rate", metavar="RATE", help="With quota: bytes per second and broker."
+    ),
+]
+_Consumer = Annotated[
+    _Rate, typer.Option("--consumer-byte-rate", metavar="RATE", help="The same for fetches.")
+]
+_User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="With quota: its user.")]
+_ClientId = Annotated[
+    str | None, typer.Option("--client-id", metavar="ID", help="With quota: its client id.")
+]
+_Principal = Annotated[
+    str | None,
+    typer.Option("--principal", metavar="NAME", help="Only this principal: User:alice, or alice."),
+]
+
+
 def what_if(
-    replayed: Annotated[
-        Replayed, typer.Argument(metavar="[WHAT]", help="producer-ids (default) or quota.")
-    ] = Replayed.PRODUCER_IDS,
+    replayed: _What = Replayed.PRODUCER_IDS,
     *,
-    producer_ids_rate: Annotated[
-        _Rate,
-        typer.Option(
-            "--producer-ids-rate", metavar="RATE", help="New ids per second, user and broker."
-        ),
-    ] = None,
-    producer_byte_rate: Annotated[
-        _Rate,
-        typer.Option(
-            "--producer-byte-rate", metavar="RATE", help="With quota: bytes per second and broker."
-        ),
-    ] = None,
-    consumer_byte_rate: Annotated[
-        _Rate,
-        typer.Option("--consumer-byte-rate", metavar="RATE", help="The same for fetches."),
-    ] = None,
-    user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", help="With quota: its user.")
-    ] = None,
-    client_id: Annotated[
-        str | None, typer.Option("--client-id", metavar="ID", help="With quota: its client id.")
-    ] = None,
-    principal: Annotated[
-        str | None,
-        typer.Option(
-            "--principal", metavar="NAME", help="Only this principal: User:alice, or alice."
-        ),
-    ] = None,
+    producer_ids_rate: _ProducerIds = None,
+    producer_byte_rate: _Producer = None,
+    consumer_byte_rate: _Consumer = None,
+    user: _User = None,
+    client_id: _ClientId = None,
+    principal: _Principal = None,
     since: options.Since = None,
     conf: options.ConfOptions,
     layout: Layout,
@@ -80,31 +83,32 @@ def what_if(
 
     Example: quotaflow what-if --producer-ids-rate 0.5 --principal User:etl
     """
-    now = datetime.now(UTC)
-    start = times.since(since, now) if since else None
-    given = {
-        "--producer-ids-rate": producer_ids_rate,
-        "--producer-byte-rate": producer_byte_rate,
-        "--consumer-byte-rate": consumer_byte_rate,
-        "--user": user,
-        "--client-id": client_id,
-        "--principal": principal,
-    }
+    start = times.since(since, datetime.now(UTC)) if since else None
     if replayed is Replayed.QUOTA:
-        _refuse(given, ("--producer-ids-rate", "--principal"), "quota")
+        _refuse("quota", ("--producer-ids-rate", producer_ids_rate), ("--principal", principal))
         other = _replayed_quota(producer_byte_rate, consumer_byte_rate, user, client_id)
-        done = byte_quota_replay.replayed(conf.of_tables(), other, start)
-        output.write(iter(done.rows), byte_quota_replay.COLUMNS, layout, by_importance=False)
-        for line in byte_quota_replay.summary(other, done):
-            output.note(line)
+        _of_quota(conf, other, start, layout)
         return
-    _refuse(given, tuple(given)[1:-1], "producer-ids")
+    rates = (
+        ("--producer-byte-rate", producer_byte_rate),
+        ("--consumer-byte-rate", consumer_byte_rate),
+    )
+    _refuse("producer-ids", *rates, ("--user", user), ("--client-id", client_id))
     if producer_ids_rate is None:
         raise ConfigError("which rate? Name --producer-ids-rate, or begin with: what-if quota")
     sources = quota_replay.throttled_sources(conf.of_tables(), producer_ids_rate, principal, start)
     rows = (source.row() for source in sources)
     output.write(rows, quota_replay.COLUMNS, layout, by_importance=False)
     for line in quota_replay.summaries(sources):
+        output.note(line)
+
+
+def _of_quota(
+    conf: options.ConfOptions, other: ReplayedQuota, start: datetime | None, layout: Layout
+) -> None:
+    done = byte_quota_replay.replayed(conf.of_tables(), other, start)
+    output.write(iter(done.rows), byte_quota_replay.COLUMNS, layout, by_importance=False)
+    for line in byte_quota_replay.summary(other, done):
         output.note(line)
 
 
@@ -119,7 +123,7 @@ def _replayed_quota(
     return ReplayedQuota(CONSUMER, consumer, user, client_id)
 
 
-def _refuse(given: Mapping[str, object], names: tuple[str, ...], action: str) -> None:
-    for name in names:
-        if given[name] is not None:
+def _refuse(action: str, *given: tuple[str, object]) -> None:
+    for name, value in given:
+        if value is not None:
             raise ConfigError(f"{name} does not go with {action}")
