@@ -33,7 +33,9 @@ class AlertRule(Section):
     owner: Annotated[str, matches(r"[^\x00-\x1f\x7f]{1,64}", "write a name in one line")] | None = (
         None
     )
-    """Team that is told: receivers filter by it. null: the team of `teams` that owns the name."""
+    """Team that owns the alert: receivers filter by it. null: the team of `teams` that owns the
+    name.
+    """
     for_s: Annotated[int, Field(ge=0, le=LONGEST_S)] = 180
     """Seconds: an alert opens when values were past the bound, or the row was there, for longer; 0
     or more.

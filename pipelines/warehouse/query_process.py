@@ -63,7 +63,7 @@ def batches(conf: Conf, ask: Ask) -> "pa.RecordBatchReader":
 
 
 class _Child:
-    """The process of one query. Whatever ends the query, nothing of it stays."""
+    """The process of one query. No process and no file stays after the query."""
 
     def __init__(self, conf: WarehouseSection, ask: Ask) -> None:
         self.conf = conf

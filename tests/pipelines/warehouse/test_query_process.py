@@ -1,4 +1,4 @@
-"""Queries of people end in time and in memory, whatever they ask, and leave nothing."""
+"""Each query of a person ends within its time and memory, and leaves nothing."""
 
 import signal
 import subprocess
