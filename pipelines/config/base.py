@@ -1,12 +1,21 @@
 """The base of all sections of conf, and the texts of their problems."""
 
+import ast
 import difflib
+import inspect
 import re
-from typing import Annotated, Any, get_args
+import textwrap
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from quotaflow.pipelines.config import kafka_names
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 LARGEST = 10**15
 """The largest number of bytes, rows or units per second that a value may be: 64 bits have room for
@@ -74,9 +83,31 @@ class Section(BaseModel):
     The text below a key is its description, in the JSON Schema and in the reference of the site.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
-    )
+    # Not by use_attribute_docstrings: it parses the source of each section in each command.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @classmethod
+    def descriptions(cls) -> dict[str, str]:
+        """The text below each key that has one, by key."""
+        (section,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+        assert isinstance(section, ast.ClassDef)
+        return {
+            key.target.id: inspect.cleandoc(text)
+            for key, below in pairwise(section.body)
+            if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+            if isinstance(text := below.value.value, str)
+        }
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
+    ) -> "JsonSchemaValue":
+        described = handler(core_schema)
+        keys = handler.resolve_ref_schema(described)["properties"]
+        for key, text in cls.descriptions().items():
+            keys[key]["description"] = text
+        return described
 
 
 _UNPRINTED = {

@@ -33,6 +33,7 @@ class Key(NamedTuple):
 
 def each_key(section: type[Section] = Conf, above: str = "") -> Iterator[Key]:
     """Each key of a section and of those in it, in conf's order."""
+    described = section.descriptions()
     for name, field in section.model_fields.items():
         path, annotation = f"{above}{name}", field.annotation
         if isinstance(annotation, type) and issubclass(annotation, Section):
@@ -40,7 +41,7 @@ def each_key(section: type[Section] = Conf, above: str = "") -> Iterator[Key]:
             continue
         default = field.get_default(call_default_factory=True)
         given = REQUIRED if field.is_required() else json.dumps(_plain(default))
-        yield Key(path, given, field.description or "")
+        yield Key(path, given, described.get(name, ""))
         for item in get_args(annotation):
             if isinstance(item, type) and issubclass(item, Section):
                 of_list = "[]" if isinstance(default, list) else ""
