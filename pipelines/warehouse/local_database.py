@@ -30,6 +30,7 @@ from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.tables.catalog import FACTS, TABLES
 from quotaflow.udfs.engine.connections import connect
+from quotaflow.udfs.engine.database import quoted_name
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -128,7 +129,9 @@ class LocalDatabase:
         if is_short:
             short = f"CREATE TEMP TABLE {_ANSWER} AS {sql}"
             clock.run(lambda: cursor.execute(short).fetchall())
-            sql = f"FROM {_ANSWER}"
+            made = cursor.table(_ANSWER)
+            plain = map(arrow_types.plain_column, map(quoted_name, made.columns), made.types)
+            sql = f"SELECT {', '.join(plain)} FROM {_ANSWER}"
         # The relation is bound, and not executed yet.
         batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
         schema = arrow_types.plain_schema(batches.schema)
