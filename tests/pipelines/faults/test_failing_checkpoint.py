@@ -22,9 +22,11 @@ _PACKAGE = "org/apache/spark/sql/execution/streaming/state/"
 _MANAGER = f"{_PACKAGE.replace('/', '.')}FailureInjectionCheckpointFileManager"
 _CLASSES = (f"{_PACKAGE}FailureInjection", f"{_PACKAGE}DelayClose")
 FACTS = ("ingest_request_log", "client_metrics")
-RESULTS = ("ingest_request_log", "fetches", "request_results")
+# Apart: while one of them fails, the other goes on, and has no batch left to fail.
+FETCHES = ("ingest_request_log", "fetches")
+RESULTS = ("ingest_request_log", "request_results")
 # A file that was listed when its batch failed comes together with the next one.
-BATCHES = {FACTS: 3, RESULTS: 1}
+BATCHES = {FACTS: 3, FETCHES: 1, RESULTS: 1}
 OF_FACTS = [
     ("write", "ingest_request_log/metadata"),
     ("write", "ingest_request_log/offsets/0"),
@@ -35,11 +37,8 @@ OF_FACTS = [
     ("rename", "client_metrics/state/0/1/2[.]delta"),
     ("rename", "client_metrics/commits/1"),
 ]
-OF_RESULTS = [
-    ("rename", "fetches/offsets/0"),
-    ("write", "fetches/commits/0"),
-    ("rename", "request_results/commits/0"),
-]
+OF_FETCHES = [("rename", "fetches/offsets/0"), ("write", "fetches/commits/0")]
+OF_RESULTS = [("rename", "request_results/commits/0")]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,9 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "faults"), [(FACTS, OF_FACTS), (RESULTS, OF_RESULTS)], ids=["facts", "results"]
+    ("jobs", "faults"),
+    [(FACTS, OF_FACTS), (FETCHES, OF_FETCHES), (RESULTS, OF_RESULTS)],
+    ids=["facts", "fetches", "results"],
 )
 def test_a_checkpoint_that_cannot_be_written_costs_a_run_and_no_row(
     jobs: tuple[str, ...], faults: list[tuple[str, str]], classes: Path, tmp_path: Path
