@@ -13,7 +13,8 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.report.report import report as render_report
 from quotaflow.pipelines.terminal import output, progress, times
-from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.readers import going_on, open_reader
 
 _STDOUT = Path("-")
 _DEFAULT_LENGTH = timedelta(days=1)
@@ -62,9 +63,13 @@ def report(
     settings = conf.of_tables()
     reader, now = open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
-        cluster_id, newest = newest_event(reader, cluster, settings.kafka.cluster_id, now)
-        start, until = covered(since, newest, now)
-        text = render_report(Scope(reader, cluster_id, start, until, now, settings))
+
+        def made(tables: Reader) -> str:
+            cluster_id, newest = newest_event(tables, cluster, settings.kafka.cluster_id, now)
+            start, until = covered(since, newest, now)
+            return render_report(Scope(tables, cluster_id, start, until, now, settings))
+
+        text = going_on(made, reader, output.note)
     if out == _STDOUT:
         output.lines([text])
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import logs, output, times
 from quotaflow.pipelines.terminal.layout import Layout
@@ -45,6 +46,9 @@ def upkeep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Only leave out lost files, and fill them again.")
+    ] = False,
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
@@ -56,7 +60,13 @@ def upkeep(
     are deleted a week after the last table version that needs them (upkeep.vacuum_after_h). Run it
     once a day. Needs a JDK only for tables in a catalog.
 
+    With --repair it only leaves files out of tables that are lost or broken, and says how many rows
+    of which times they had. Then it fills the tables again: facts from topics that still have them,
+    results and answers by their rules. That needs a JDK, as backfill and rebuild do.
+
     Example: quotaflow upkeep --dry-run
+
+    Example: quotaflow upkeep --repair requests
 
     Example: quotaflow upkeep --except config_changes --except plans
 
@@ -70,11 +80,21 @@ def upkeep(
 
     chosen, left_out = tables or [], skipped or []
     _check_tables([*chosen, *left_out])
+    if repair:
+        _repair(settings, [name for name in chosen or TABLES if name not in left_out], dry=dry_run)
+        return
     now = datetime.now(UTC)
     done = run_upkeep(settings, chosen, now, logs.report, skipped=left_out, dry=dry_run)
     names = [field.name for field in fields(UpkeepOutcome)]
     rows = (asdict(outcome) for outcome in done)
     output.write(rows, names, layout, by_importance=False)
+
+
+def _repair(conf: Conf, names: list[str], *, dry: bool) -> None:
+    from quotaflow.pipelines.maintenance import repair  # noqa: PLC0415  as above
+
+    if not repair.repair(conf, names, logs.report, dry=dry):
+        logs.report("no file is lost or broken")
 
 
 def _check_tables(names: list[str]) -> None:

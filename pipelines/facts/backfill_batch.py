@@ -14,7 +14,7 @@ from quotaflow.pipelines.warehouse.warehouse import OpenSession
 from quotaflow.schemas.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, DataFrameWriter
 
 # A row's time is at most a bound of conf after its record's, and two programs may differ by that.
 _AROUND = "INTERVAL 1 DAY"
@@ -29,8 +29,12 @@ def already_read(records: "DataFrame", read: dict[int, int]) -> "DataFrame":
 
 @dataclass(frozen=True, slots=True)
 class BackfillBatch(Batch):
-    """A batch that appends only rows whose record is not in the table, and counts both kinds."""
+    """A batch that appends only rows whose record is not in the table, and counts both kinds.
 
+    `is_new`: queries that read the table have not read these rows.
+    """
+
+    is_new: bool = True
     added: dict[str, int] = field(default_factory=dict)
     present: dict[str, int] = field(default_factory=dict)
 
@@ -51,6 +55,10 @@ class BackfillBatch(Batch):
                 Batch.append(self, missing, table)
             self.added[table.name] = new
             self.present[table.name] = rows.count() - new
+
+    def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
+        writer = Batch._writer(self, frame, table)
+        return writer if self.is_new else writer.option("dataChange", "false")
 
     def _existing(self, rows: "DataFrame", table: Table) -> "DataFrame":
         """The records in the table around that time: it is clustered by time, not by offset."""

@@ -42,11 +42,18 @@ def jobs(conf: Conf) -> dict[str, str]:
 
 
 def backfill(
-    conf: Conf, name: str, time_range: TimeRange, slice_s: int, report: Report
+    conf: Conf,
+    name: str,
+    time_range: TimeRange,
+    slice_s: int,
+    report: Report,
+    *,
+    is_new: bool = True,
 ) -> dict[str, int]:
     """Add the rows that the tables lack of a range of record time; returns rows added by table.
 
-    Raises CheckpointError if the live query never started: it will read its whole topic.
+    The queries that read those tables leave out rows that are not new. Raises CheckpointError if
+    the live query never started: it will read its whole topic.
     """
     topic, warehouse = jobs(conf)[name], Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -60,7 +67,7 @@ def backfill(
         )
         run_id, added = f"{JOB} {uuid.uuid4()}", dict[str, int]()
         for number, part in enumerate(slices):
-            batch = BackfillBatch(warehouse, JOB, run_id, number)
+            batch = BackfillBatch(warehouse, JOB, run_id, number, is_new=is_new)
             try:
                 write(already_read(records(part), read), batch)
             except spark_errors() as error:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,12 @@ def head(scope: Scope) -> Head:
     """The head of all pages about a scope."""
     names = scope.conf.cluster
     cluster_id = texts.listed(scope.cluster_id) if scope.cluster_id else ""
+    left_out = scope.reader.left_out if isinstance(scope.reader, FolderReader) else ()
     facts = (
         texts.listed(names.environment) if names.environment else "",
         f"owner: {texts.listed(names.owner)}" if names.owner else "",
         f"cluster id: {cluster_id}" if names.name and cluster_id else "",
+        *(f"without {table}, which is damaged: see quotaflow status" for table in sorted(left_out)),
     )
     return Head(
         cluster=texts.listed(names.name) if names.name and cluster_id else cluster_id,

@@ -185,7 +185,7 @@ class QuotaflowSite:
             if kept is not None and kept.versions == versions:
                 return kept.response
             self.tables.renew_for(versions)
-            response = make(self.tables.scope(SINCE.get(key.since)))
+            response = self.tables.answer(make, SINCE.get(key.since))
             self._keep(key, _Kept(response, versions, self.tables.now()))
             return response
 

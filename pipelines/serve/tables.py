@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from quotaflow.pipelines.areas.clusters import newest_event
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.warehouse.reader import Reader
-from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse.readers import going_on, open_reader
 
+_T = TypeVar("_T")
 Versions = tuple[tuple[str, str], ...]
 """The tables that exist, each with its version."""
 
@@ -76,18 +78,25 @@ class ServedTables:
         if self._is_stopped:
             self._reader.stop()
 
-    def scope(self, since: timedelta | None = None) -> Scope:
-        """The cluster and the time of pages, if no other is given; call it after `renew_for`.
+    def answer(self, make: Callable[[Scope], _T], since: timedelta | None = None) -> _T:
+        """What `make` returns of the tables that can be read; call it after `renew_for`.
 
         Raises NeverMadeError if there is no table at all, ConfigError if there are several
         clusters and neither conf nor the command names one.
         """
         assert self._reader is not None
+        # The head of a page names what is left out.
+        return going_on(
+            lambda tables: make(self._scope(tables, since)), self._reader, lambda _: None
+        )
+
+    def _scope(self, tables: Reader, since: timedelta | None) -> Scope:
+        """The cluster and the time of pages, if no other is given."""
         now = self.now()
         pinned = self.conf.kafka.cluster_id
-        cluster_id, until = newest_event(self._reader, self.cluster_id, pinned, now)
+        cluster_id, until = newest_event(tables, self.cluster_id, pinned, now)
         start = until - (since or self.since)
-        return Scope(self._reader, cluster_id, start, until, now, self.conf)
+        return Scope(tables, cluster_id, start, until, now, self.conf)
 
     def stop(self) -> None:
         """End the query that runs; every later one fails at once."""

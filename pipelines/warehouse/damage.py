@@ -1,80 +1,137 @@
 """What is wrong with the files of a table in a folder, what is lost by that, and what to do."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.errors import DamagedError
 from quotaflow.schemas.tables.catalog import ANSWERS, FACTS, RESULTS, TABLES
+from quotaflow.schemas.tables.declared import ANSWER_STATE, FETCH_SESSIONS, FETCHES
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_LOG = "_delta_log"
+    from quotaflow.pipelines.warehouse.delta_files import DataFile
+
+LOG = "_delta_log"
 _MAGIC = b"PAR1"
 _MAX_SHOWN = 3
-_BACKUP = "put it back from a backup of the folder"
+CLIENT_METRICS = "client_metrics"
+COMPUTED_WHOLE = ANSWERS.keys() | {ANSWER_STATE.name}
+FROM_TOPICS = FACTS - {CLIENT_METRICS, FETCHES.name, FETCH_SESSIONS.name}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLog:
+    """The first file of a log that cannot be read: a checkpoint, or the commit of a version."""
+
+    path: Path
+    state: str
+    version: int
+    newest: int
+    is_checkpoint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenFiles:
+    """Data files that cannot be read, each with its state: at least one."""
+
+    files: "Sequence[tuple[DataFile, str]]"
+
+    @property
+    def rows(self) -> int | None:
+        """Their rows; None if a writer did not count them."""
+        counts = [file.rows for file, _ in self.files]
+        return None if None in counts else sum(each or 0 for each in counts)
+
+    @property
+    def times(self) -> tuple[datetime, datetime] | None:
+        """The times of their first and last row; None if a writer did not record them."""
+        starts = [file.first for file, _ in self.files if file.first]
+        ends = [file.last for file, _ in self.files if file.last]
+        whole = len(starts) == len(ends) == len(self.files)
+        return (min(starts), max(ends)) if whole else None
 
 
 def of_log(root: str, table: str) -> DamagedError | None:
     """The damage of a table's log; None if there is none that is known."""
-    log = Path(root, table, _LOG)
+    broken = broken_log(root, table)
+    if broken is None:
+        return None
+    commits = counted(broken.newest - broken.version + 1, "commit")
+    cannot = "" if broken.is_checkpoint else f", so that {commits} cannot be read"
+    return _damaged(table, f"{broken.path} is {broken.state}{cannot}")
+
+
+def broken_log(root: str, table: str) -> BrokenLog | None:
+    """The first broken file of a log that its readers need."""
+    log = Path(root, table, LOG)
     commits = {int(path.stem): path for path in log.glob("*.json") if path.stem.isdecimal()}
-    names = [path.name for path in log.glob("*.checkpoint*.parquet")]
-    checkpoints = sorted(int(name.partition(".")[0]) for name in names if name[:20].isdecimal())
+    paths = [path for path in log.glob("*.checkpoint*.parquet") if path.name[:20].isdecimal()]
+    checkpoints = sorted(int(path.name[:20]) for path in paths)
     first = checkpoints[-1] + 1 if checkpoints else 0
     newest = max([*commits, first - 1])
-    for name in names:
-        if int(name.partition(".")[0]) == first - 1 and (state := _of_parquet(log / name, None)):
-            return _damaged(table, f"{log / name} is {state}: {_BACKUP}")
+    for path in paths:
+        if int(path.name[:20]) == first - 1 and (state := _of_parquet(path, None)):
+            return BrokenLog(path, state, first - 1, newest, is_checkpoint=True)
     for version in range(first, newest + 1):
         path = log / f"{version:020d}.json"
         if state := _of_commit(path):
-            lost = counted(newest - version + 1, "commit")
-            remedy = f"{_BACKUP}, or go back to the version before: mv {path} {path}.broken"
-            is_last = version == newest and version > first and state != "missing"
-            what = f"{path} is {state}, so that {lost} cannot be read: "
-            again = f". Then {_again(table)}" if is_last else ""
-            return _damaged(table, what + (remedy + again if is_last else _BACKUP))
+            return BrokenLog(path, state, version, newest)
     return None
 
 
 def of_files(root: str, table: str, live: "DeltaTable") -> DamagedError | None:
     """The damage of the data files of a version; None if there is none."""
+    broken = broken_files(root, table, live)
+    if broken is None:
+        return None
+    shown = ", ".join(f"{file.path} is {state}" for file, state in broken.files[:_MAX_SHOWN])
+    left = counted(len(broken.files) - _MAX_SHOWN, "more file")
+    more = f" and {left}" if len(broken.files) > _MAX_SHOWN else ""
+    return _damaged(table, f"{shown}{more}, with {lost(broken.rows, broken.times)}")
+
+
+def broken_files(root: str, table: str, live: "DeltaTable") -> BrokenFiles | None:
+    """The data files of a version that cannot be read; None: each can."""
     from quotaflow.pipelines.warehouse import delta_files  # noqa: PLC0415  imports pyarrow
 
     files = delta_files.of_version(live, f"{root}/{table}", TABLES[table].time)
-    broken = [
-        (file, state) for file in files if (state := _of_parquet(Path(file.path), file.size_bytes))
-    ]
-    if not broken:
-        return None
-    rows = [file.rows for file, _ in broken]
-    lost = "rows" if None in rows else counted(sum(each or 0 for each in rows), "row")
-    starts = [file.first for file, _ in broken if file.first]
-    ends = [file.last for file, _ in broken if file.last]
-    times = f" from {min(starts):%Y-%m-%d %H:%M:%S} to {max(ends):%H:%M:%S} UTC" if starts else ""
-    shown = ", ".join(f"{file.path} is {state}" for file, state in broken[:_MAX_SHOWN])
-    left = counted(len(broken) - _MAX_SHOWN, "more file")
-    more = f" and {left}" if len(broken) > _MAX_SHOWN else ""
-    return _damaged(table, f"{shown}{more}, with {lost}{times}: {_BACKUP}")
+    states = ((file, _of_parquet(Path(file.path), file.size_bytes)) for file in files)
+    broken = [(file, state) for file, state in states if state]
+    return BrokenFiles(broken) if broken else None
+
+
+def lost(rows: int | None, times: tuple[datetime, datetime] | None) -> str:
+    """Rows that are lost, as text."""
+    text = "rows" if rows is None else counted(rows, "row")
+    if times is None:
+        return text
+    first, last = times
+    end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return f"{text} from {first:%Y-%m-%d %H:%M:%S} to {end} UTC"
 
 
 def _damaged(table: str, text: str) -> DamagedError:
-    return DamagedError(table, f"table {table} is damaged: {text}")
+    remedy = f"put it back from a backup, or `quotaflow upkeep --repair {table}` {_again(table)}"
+    return DamagedError(table, f"table {table} is damaged: {text}: {remedy}")
 
 
 def _again(table: str) -> str:
-    """How the rows of a table are made again, as the end of a sentence."""
-    if table in ANSWERS:
-        return "`quotaflow run --once` computes them again"
-    if table in RESULTS or table == "client_metrics":
-        return f"`quotaflow rebuild {table} --from TIME` computes them again"
-    if table in FACTS:
-        return "`quotaflow backfill` reads them from the topic again"
-    return "the next `quotaflow snapshot` writes what the cluster has now"
+    """What a repair does, as the end of a sentence."""
+    if table in COMPUTED_WHOLE:
+        return "computes the table again"
+    if table in RESULTS or table == CLIENT_METRICS:
+        return "computes the rows again"
+    if table in FROM_TOPICS:
+        return "reads the rows from the topic again"
+    if "is_removed" in TABLES[table].column_names:
+        return "goes on without it, and the next `quotaflow snapshot` writes what the cluster has"
+    return "goes on without it"
 
 
 def _of_commit(path: Path) -> str | None:

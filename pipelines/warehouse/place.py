@@ -6,7 +6,9 @@ neither reads nor writes there: rows reach it by `udfs.table_source`, so it need
 and gets no credentials.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,12 +84,21 @@ class Place:
         from deltalake import DeltaTable  # noqa: PLC0415  --help need not wait for it
         from deltalake.exceptions import DeltaError  # noqa: PLC0415  as above
 
+        # A power cut can leave an empty commit, which delta-rs takes for one without rows.
+        is_broken = self.store is None and self._has_empty_commit(table)
+        if is_broken and (damaged := damage.of_log(self.root, table)):
+            raise damaged
         try:
             return DeltaTable(self.path(table), storage_options=self.storage_options)
         except (DeltaError, OSError):
             if self.store is None and (damaged := damage.of_log(self.root, table)):
                 raise damaged from None
             raise
+
+    def _has_empty_commit(self, table: str) -> bool:
+        with suppress(OSError), os.scandir(f"{self.path(table)}/{_LOG}") as files:
+            return any(f.name.endswith(".json") and not f.stat().st_size for f in files)
+        return False
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists.

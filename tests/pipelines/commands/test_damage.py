@@ -4,16 +4,21 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 
 from quotaflow.pipelines.__main__ import execute
+from quotaflow.pipelines.commands.plan import CHANGES_WAITING
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...command_line import Command
+from ...delta_tables import Fill
 from ...rows import Row, request, row
 from ...schemas.views.view_tables import make_tables
+from ..serve.serving_pages import site
 
 _DAVE = {"principal": "User:dave", "client_id": "exports"}
 _USED = {"usage": 1.0, "broker_id": 2, "quota_type": "producer_byte_rate", "enforcement": "stock"}
@@ -61,8 +66,12 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "commit of progress": lambda root: first(root, "pipeline_progress/_delta_log/*.json"),
     "commit of the ledger": lambda root: first(root, "config_changes/_delta_log/*.json"),
     "commit of answers' state": lambda root: first(root, "answer_state/_delta_log/*.json"),
+    "answers' state": lambda root: first(root, "answer_state/*.parquet"),
+    "commit of an answer": lambda root: first(root, "quota_advice/_delta_log/*.json"),
     "query's id": lambda root: root / f"_checkpoints/{_JOB}/metadata",
     "offsets": lambda root: root / f"_checkpoints/{_JOB}/offsets/0",
+    "commit of a batch": lambda root: root / f"_checkpoints/{_JOB}/commits/0",
+    "state of a stream": lambda root: root / f"_checkpoints/{_JOB}/state/0/0/1.delta",
     "state of results": lambda root: root / f"_checkpoints/{_JOB}.results.json",
     "topic": lambda root: root / f"_checkpoints/{_JOB}.topic.json",
     "lock": lambda root: root / ".lock",
@@ -75,7 +84,15 @@ COMMANDS = [
     ["tables"],
     ["describe", "quota_usage"],
     ["metrics"],
+    ["plan"],
+    ["sql", "SELECT count(*) FROM quota_usage"],
+    ["check"],
+    ["upkeep", "--dry-run"],
+    ["upkeep", "--repair", "--dry-run"],
 ]
+PAGES = ["/", "/client?name=exports", "/principal?name=User:dave", "/find?q=dave"]
+ENDS = {0, 1, ConfigError.exit_code, CHANGES_WAITING}
+"""The exit codes of what says in words how it ended."""
 
 
 @pytest.fixture
@@ -86,14 +103,16 @@ def root(warehouse: Warehouse) -> Path:
         "quota_usage": [row("quota_usage", 0, _USED | _DAVE)],
         "pipeline_progress": [row("pipeline_progress", 0, {"job": _JOB, "row_count": 1})],
         "config_changes": [],
-        "answer_state": [],
     }
     make_tables(warehouse, content)
     folder = warehouse.conf.folder
     checkpoint = folder / "_checkpoints" / _JOB
-    (checkpoint / "offsets").mkdir(parents=True)
+    for name in ("offsets", "commits", "state/0/0"):
+        (checkpoint / name).mkdir(parents=True)
     (checkpoint / "metadata").write_text(json.dumps({"id": "q"}))
     (checkpoint / "offsets" / "0").write_text('v1\n{}\n{"reservoirId": "x", "reservoirVersion": 1}')
+    (checkpoint / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    (checkpoint / "state/0/0/1.delta").write_bytes(bytes(40))
     checkpoint.with_suffix(".results.json").write_text("{}")
     checkpoint.with_suffix(".topic.json").write_text('{"topic": "logs"}')
     (folder / ".lock").write_text("{}")
@@ -112,17 +131,26 @@ def checked(
         command.capsys.readouterr()
         ended = execute([*words, *command.options])
         out, err = command.capsys.readouterr()
-        assert ended in {0, 1}, (words, err)
+        assert ended in ENDS, (words, err)
         assert not _NATIVE.search(out + err), (words, out[-2_000:] + err)
         assert not _STRUCT.search(err), (words, err)
 
 
+def check_pages(warehouse: Warehouse, paths: list[str] = PAGES) -> None:
+    pages = site(warehouse)
+    for path in paths:
+        text = pages.answer(path).body.decode()
+        assert not _NATIVE.search(text), (path, text)
+        assert not _STRUCT.search(text), (path, text)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_damage_of_each_kind_is_no_traceback(
-    kind: str, root: Path, table_command: Command
+    kind: str, root: Path, warehouse: Warehouse, table_command: Command
 ) -> None:
     way = WAYS[list(KINDS).index(kind) % len(WAYS)]
     checked(kind, way, root, table_command, COMMANDS[:2])
+    check_pages(warehouse, PAGES[-1:])
 
 
 @pytest.mark.faults
@@ -132,9 +160,14 @@ def test_one_damage_of_each_kind_is_no_traceback(
     ids=lambda each: getattr(each, "__name__", each),
 )
 def test_no_damage_is_a_traceback(
-    kind: str, way: Callable[[Path], None], root: Path, table_command: Command
+    kind: str,
+    way: Callable[[Path], None],
+    root: Path,
+    warehouse: Warehouse,
+    table_command: Command,
 ) -> None:
     checked(kind, way, root, table_command)
+    check_pages(warehouse)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -146,24 +179,9 @@ def test_a_damaged_data_file_is_named_with_its_rows_and_costs_no_other_table(
     line = table_command.error("show", "requests", code=1)
     assert f"table requests is damaged: {file} is " in line
     assert "with 1 row from 2026-11-21 12:00:05" in line
-    assert "put it back from a backup of the folder" in line
+    assert "put it back from a backup, or `quotaflow upkeep --repair requests` reads the" in line
     assert table_command("show", "quota_usage", "--json").rows
     assert "was limited" not in table_command("why", "dave", "--all").out
-
-
-def test_the_version_before_a_broken_commit_comes_back_as_the_error_says(
-    root: Path, table_command: Command
-) -> None:
-    commit = KINDS["newest commit"](root)
-    lines = table_command("show", "requests", "--json").rows
-    broken = commit.with_name(f"{int(commit.stem) + 1:020d}.json")
-    broken.write_bytes(commit.read_bytes()[:40])
-    line = table_command.error("show", "requests", code=1)
-    assert f"{broken} is no JSON, so that 1 commit cannot be read" in line
-    words = re.search(r"mv (\S+) (\S+?)\. Then", line)
-    assert words
-    Path(words[1]).rename(words[2])
-    assert table_command("show", "requests", "--json").rows == lines
 
 
 def test_a_gap_in_the_log_is_named(root: Path, table_command: Command) -> None:
@@ -171,3 +189,36 @@ def test_a_gap_in_the_log_is_named(root: Path, table_command: Command) -> None:
     commit.rename(commit.with_name(f"{int(commit.stem) + 5:020d}.json"))
     line = table_command.error("show", "requests", code=1)
     assert f"{commit} is missing, so that 6 commits cannot be read: put it back" in line
+
+
+def test_a_lost_file_is_named_with_both_dates_of_its_rows(
+    root: Path, fill: Fill, table_command: Command
+) -> None:
+    fill("requests", [request(3 * 86_400, "PRODUCE", **_DAVE)])
+    for file in root.glob("requests/*.parquet"):
+        file.unlink()
+    line = table_command.error("show", "requests", code=1)
+    assert "with 2 rows from 2026-11-21 12:00:05 to 2026-11-24 12:00:00 UTC" in line
+
+
+def test_an_empty_newest_commit_is_no_commit_without_rows(
+    root: Path, table_command: Command
+) -> None:
+    emptied(KINDS["newest commit"](root))
+    line = table_command.error("show", "requests", code=1)
+    assert "is empty, so that 1 commit cannot be read" in line
+
+
+@pytest.mark.parametrize("kind", ["commit of progress", "data file"])
+def test_a_report_and_its_pages_go_on_without_a_damaged_table(
+    kind: str, root: Path, warehouse: Warehouse, table_command: Command
+) -> None:
+    damaged = KINDS[kind](root)
+    emptied(damaged)
+    table = damaged.relative_to(root).parts[0]
+    page = site(warehouse).answer("/")
+    assert page.status == HTTPStatus.OK
+    report = table_command("report", "--out", "-").out
+    for text in (page.body.decode(), report):
+        assert f"without {table}, which is damaged: see quotaflow status" in text
+        assert "Client quotas" in text

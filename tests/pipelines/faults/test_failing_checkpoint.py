@@ -26,7 +26,7 @@ FACTS = ("ingest_request_log", "client_metrics")
 FETCHES = ("ingest_request_log", "fetches")
 RESULTS = ("ingest_request_log", "request_results")
 # A file that was listed when its batch failed comes together with the next one.
-BATCHES = {FACTS: 3, FETCHES: 1, RESULTS: 1}
+BATCHES: dict[tuple[str, ...], int] = {FACTS: 3, FETCHES: 1, RESULTS: 1}
 OF_FACTS = [
     ("write", "ingest_request_log/metadata"),
     ("write", "ingest_request_log/offsets/0"),
