@@ -8,11 +8,9 @@ import typer
 
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.commands.serve import Address, access_of
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.commands.serve import Address, access_of, tls_of, until_interrupted
 from quotaflow.pipelines.mcp import server as mcp_server
 from quotaflow.pipelines.mcp.tools import Tools
-from quotaflow.pipelines.terminal import output
 
 
 class Transport(StrEnum):
@@ -54,16 +52,9 @@ def mcp(
     if transport is Transport.STDIO:
         made.run("stdio")
         return
-    access = access_of(settings, address)
-    try:
-        bound = mcp_server.listen(address, port)
-    except OSError as error:
-        raise ConfigError(
-            f"cannot serve at {address} port {port}: {error.strerror}: give another --port"
-        ) from None
-    host, at = bound.getsockname()[:2]
-    name = f"[{host}]" if ":" in host else host
-    output.lines([f"serving at http://{name}:{at}{mcp_server.PATH} (Ctrl-C ends it)"])
-    with interrupts.noted():
-        mcp_server.serve_http(made, access, bound)
-    raise typer.Exit(interrupts.EXIT_CODE)
+    access, tls = access_of(settings, address), tls_of(settings)
+    with (
+        interrupts.noted() as is_interrupted,
+        mcp_server.serving(made, (address, port), access, tls) as url,
+    ):
+        until_interrupted(url, is_interrupted)

@@ -1,7 +1,9 @@
 """The command serve: the report and a page for each name, for browsers."""
 
 import ipaddress
+import ssl
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +13,7 @@ from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.config.secrets import key
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.serve.access import Access
+from quotaflow.pipelines.serve.access import Access, Proxies
 from quotaflow.pipelines.serve.server import serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
@@ -27,7 +29,7 @@ Address = Annotated[
     typer.Option(
         "--address",
         metavar="IP",
-        help="Address of this machine to serve at; one that others reach needs serve.token.",
+        help="Address to serve at; one that others reach needs serve.token or serve.proxies.",
     ),
 ]
 Port = Annotated[int, typer.Option("--port", min=0, max=65_535, help="Port; 0 takes a free one.")]
@@ -53,7 +55,8 @@ def serve(
 
     Names are clients, principals, groups, topics, brokers and moves; a page says what `quotaflow
     why NAME` says, with charts. Pages load news by themselves. Needs no JVM, and changes nothing.
-    Serves this machine alone, unless --address names another address and conf a serve.token.
+    Serves this machine alone, unless --address names another address and conf a serve.token, or
+    serve.proxies that sign people in.
 
     Example: quotaflow serve
 
@@ -64,28 +67,60 @@ def serve(
     access = access_of(settings, address)
     tables = ServedTables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)
-    with interrupts.noted() as is_interrupted, serving(site, (address, port), access) as url:
+    with (
+        interrupts.noted() as is_interrupted,
+        serving(site, (address, port), access, tls_of(settings)) as url,
+    ):
         site.ahead(lambda: site.answer("/"))
-        output.lines([f"serving at {url} (Ctrl-C ends it)"])
-        while not is_interrupted():
-            time.sleep(_POLL_S)
-        tables.stop()
+        until_interrupted(url, is_interrupted)
+
+
+def until_interrupted(url: str, is_interrupted: Callable[[], bool]) -> None:
+    """Say where a server answers, and end the command by Ctrl-C or SIGTERM."""
+    output.lines([f"serving at {url} (Ctrl-C ends it)"])
+    while not is_interrupted():
+        time.sleep(_POLL_S)
     raise typer.Exit(interrupts.EXIT_CODE)
 
 
+def tls_of(settings: "Conf") -> ssl.SSLContext | None:
+    """TLS by the files of conf. Raises ConfigError if they are not a certificate and its key."""
+    section = settings.serve
+    if section.tls_cert is None:
+        return None
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # A key with a password would ask for it at the terminal.
+        tls.load_cert_chain(section.tls_cert, section.tls_key, password=str)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError(
+            f"serve.tls_cert {section.tls_cert} and serve.tls_key {section.tls_key}: {reason}: "
+            "write PEM files of a certificate with its chain, and of its key without a password"
+        ) from None
+    return tls
+
+
 def access_of(settings: "Conf", address: str) -> "Access":
-    """Who may read. Raises ConfigError for an address that others reach without a token."""
+    """Who may read. Raises ConfigError for an address that everybody reaches, with no bound."""
     try:
         is_loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:
         raise ConfigError(
             f"--address {address} is no IP address: write 127.0.0.1, 0.0.0.0 or ::"
         ) from None
-    reference = settings.serve.token
-    if reference is None and not is_loopback:
+    section = settings.serve
+    reference = section.token
+    if reference is None and not section.proxies and not is_loopback:
         raise ConfigError(
             f"--address {address} can be reached from other machines: name a token of 32 bytes or "
-            "more, such as --set serve.token=env:QUOTAFLOW_TOKEN"
+            "more, such as --set serve.token=env:QUOTAFLOW_TOKEN, or serve.proxies that sign in"
         )
     token = None if reference is None else key("serve.token", reference)
-    return Access(token, frozenset(settings.serve.hosts))
+    proxies = Proxies(
+        tuple(map(ipaddress.ip_network, section.proxies)),
+        section.user_header.lower(),
+        section.groups_header.lower(),
+        frozenset(section.groups),
+    )
+    return Access(token, frozenset(section.hosts), proxies)

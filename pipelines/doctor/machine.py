@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse import private_folder
 
 _PACKAGES = {
     "local": ("pyspark", "delta"),
-    "report": ("jinja2",),
+    "report": ("jinja2", "uvicorn"),
     "metrics": ("prometheus_client",),
     "otlp": ("opentelemetry.sdk",),
     "quality": ("great_expectations",),

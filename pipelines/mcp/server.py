@@ -1,9 +1,9 @@
 """The server of the Model Context Protocol: the tools, and reference pages as resources."""
 
-import asyncio
 import functools
-import socket
-from collections.abc import Callable, Mapping
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.mcp import untrusted
 from quotaflow.pipelines.mcp.tools import Answer, NoAnswerError, Tools
 from quotaflow.pipelines.reference.__main__ import PAGES
-from quotaflow.pipelines.serve.access import Access
+from quotaflow.pipelines.serve.access import Access, sent_once
+from quotaflow.pipelines.serve.server import running
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -23,7 +24,6 @@ _INSTRUCTIONS = (
     "producer ids, moves. Start with `incidents`, then `why` with a name, then `show`, `describe` "
     f"and `sql`. Nothing here changes a cluster or a table. {untrusted.NOTICE}"
 )
-_MAX_CONNECTIONS = 32
 _MAX_REQUEST_BYTES = 64_000
 
 
@@ -71,15 +71,14 @@ def _refusing(tool: Callable[..., Answer], refused: type[Exception]) -> Callable
     return reply
 
 
-def listen(address: str, port: int) -> socket.socket:
-    """A socket that is bound. Raises OSError if the address is in use."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    return socket.create_server((address, port), family=family)
-
-
-def serve_http(made: "MCPServer[Any]", access: Access, bound: socket.socket) -> None:
-    """Answer at PATH of the socket until Ctrl-C or SIGTERM. Each request is checked by itself."""
-    import uvicorn  # noqa: PLC0415  an extra
+@contextmanager
+def serving(
+    made: "MCPServer[Any]",
+    address: tuple[str, int],
+    access: Access,
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[str]:
+    """Answer at PATH within the block, by the server of pages; yields the URL."""
     from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
     app = made.streamable_http_app(
@@ -90,15 +89,8 @@ def serve_http(made: "MCPServer[Any]", access: Access, bound: socket.socket) -> 
         # Access checks Host, and the token too.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    config = uvicorn.Config(
-        _guarded(app, access),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        limit_concurrency=_MAX_CONNECTIONS,
-        timeout_graceful_shutdown=10,
-    )
-    asyncio.run(uvicorn.Server(config).serve(sockets=[bound]))
+    with running(_guarded(app, access), address, access, tls) as url:
+        yield f"{url.removesuffix('/')}{PATH}"
 
 
 def _guarded(app: Any, access: Access) -> Any:
@@ -107,12 +99,16 @@ def _guarded(app: Any, access: Access) -> Any:
     async def guarded(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         refusal = _refusal(scope, access) if scope["type"] == "http" else None
         if refusal is None:
+            if scope["type"] == "http":
+                scope["state"]["connection"].is_trusted = True
             await app(scope, receive, send)
             return
         body = f"{refusal.phrase}\n".encode()
         headers = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))]
         if refusal is HTTPStatus.UNAUTHORIZED:
             headers.append((b"www-authenticate", b"Bearer"))
+        # What is left of a request that is refused is not read as another one.
+        headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": refusal.value, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
@@ -121,10 +117,9 @@ def _guarded(app: Any, access: Access) -> Any:
 
 def _refusal(scope: Mapping[str, Any], access: Access) -> HTTPStatus | None:
     """Why a request gets nothing. A page of a browser is no assistant: it sends its origin."""
-    sent = [
-        (name.decode("latin-1").title(), text.decode("latin-1")) for name, text in scope["headers"]
-    ]
-    once = {name: text for name, text in sent if [each for each, _ in sent].count(name) == 1}
-    if any(name == "Origin" for name, _ in sent):
+    headers = {name for name, _ in scope["headers"]}
+    if b"origin" in headers:
         return HTTPStatus.FORBIDDEN
-    return access.refusal(once)
+    if {b"transfer-encoding", b"content-length"} <= headers:
+        return HTTPStatus.BAD_REQUEST
+    return access.refusal(sent_once(scope["headers"]), scope["client"][0])

@@ -1,25 +1,36 @@
-"""The HTTP server: GET alone, bounded connections, and headers that let a page load only itself."""
+"""The HTTP server of pages: uvicorn with bounds, GET alone, and headers for browsers."""
 
-import sys
+import asyncio
+import functools
+import socket
+import ssl
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET6, SHUT_RD, socket
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.serve.access import Access
+from quotaflow.pipelines import extras
+from quotaflow.pipelines.errors import ConfigError, MissingToolError
+from quotaflow.pipelines.serve.access import Access, sent_once
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.serve.connections import ConnectionBounds
 
 LOGIN = "/login"
 """The path that gives a cookie to who sends the token."""
 OPEN_PATHS = ("/static/page.css", "/static/serve.css", "/static/sign_in.js")
 """What the page that asks for the token needs: nothing from tables."""
 
-_MAX_CONNECTIONS = 32
-_SOCKET_TIMEOUT_S = 10
+_STOP_S = 10
+_MAX_HEAD_BYTES = 32_000
+_THREADS = 8
+_MAX_WAITING = 32
+_RETRY_S = "5"
+_FORBIDDEN = "Not for this name, user or site: see serve.hosts and serve.groups of conf."
+_PLAIN = "text/plain; charset=utf-8"
 # Style attributes run nothing and load nothing.
 _HEADERS = {
     "Content-Security-Policy": (
@@ -33,6 +44,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+Asgi = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,11 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+def _plain(status: HTTPStatus, text: str = "", **headers: str) -> Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(f"{text or status.phrase}\n".encode(), status, _PLAIN, headers=named)
+
+
 class Site(Protocol):
     """What is served."""
 
@@ -61,136 +78,199 @@ class Site(Protocol):
         """The page that asks for the token."""
         ...
 
+    def is_ready(self) -> bool:
+        """Whether it can read what it answers from."""
+        ...
 
-class Server(ThreadingHTTPServer):
-    """Answers each connection in a thread of its own, and refuses too many at once."""
-
-    # A thread within DuckDB while Python ends would abort the process: each is waited for.
-    daemon_threads = False
-    block_on_close = True
-    request_queue_size = 64
-
-    def __init__(self, address: tuple[str, int], site: Site, access: Access) -> None:
-        """Bind the address. Raises OSError if it is in use."""
-        self.site, self.access = site, access
-        self._free = threading.BoundedSemaphore(_MAX_CONNECTIONS)
-        self._open: set[socket] = set()
-        if ":" in address[0]:
-            self.address_family = AF_INET6
-        super().__init__(address, _Handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread; a connection past the bound is closed."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, and free the place of the connection."""
-        self._open.add(request)
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._open.discard(request)
-            self._free.release()
-
-    def server_close(self) -> None:
-        """End connections that wait for a request, and wait for those that get an answer."""
-        for connection in list(self._open):
-            with suppress(OSError):
-                connection.shutdown(SHUT_RD)
-        super().server_close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; anything else is a fault of ours."""
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
-            super().handle_error(request, client_address)
+    def stop(self) -> None:
+        """End what still runs; every later answer fails at once."""
+        ...
 
 
-class _Handler(BaseHTTPRequestHandler):
-    timeout = _SOCKET_TIMEOUT_S
-    server_version = "quotaflow"
-    sys_version = ""
+@dataclass
+class _Pages:
+    """The pages of a site as an application of ASGI. Few threads compute, so memory stays flat."""
 
-    def do_GET(self) -> None:
-        assert isinstance(self.server, Server)
-        site, access = self.server.site, self.server.access
-        refused = access.refusal(self._sent())
-        path = self.path.partition("?")[0]
+    site: Site
+    access: Access
+    _threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_THREADS, "pages")
+    )
+    _looking: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "ready"))
+    _readiness: "asyncio.Future[bool] | None" = None
+    _waiting: int = 0
+
+    async def __call__(self, scope: Mapping[str, Any], _: object, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return
+        headers = sent_once(scope["headers"])
+        await _send(await self._response(scope, headers), headers, send)
+
+    async def _response(self, scope: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
+        path = scope["raw_path"].decode()
+        refused = self.access.refusal(headers, scope["client"][0])
+        if scope["method"] != "GET":
+            return _plain(HTTPStatus.METHOD_NOT_ALLOWED, Allow="GET", Connection="close")
+        if not path.startswith("/") or _has_body(scope):
+            return _plain(HTTPStatus.BAD_REQUEST, Connection="close")
         if refused is HTTPStatus.FORBIDDEN:
-            text = b"This address serves itself alone: add the name to serve.hosts of conf.\n"
-            self._send(Response(text, refused, "text/plain; charset=utf-8"))
-        elif path == LOGIN:
-            has_token = refused is None and access.has_token(self._sent())
-            status = HTTPStatus.NO_CONTENT if has_token else HTTPStatus.UNAUTHORIZED
-            headers = {"Set-Cookie": access.cookie} if has_token else {}
-            self._send(Response(status=status, headers=headers))
-        elif refused is None or path in OPEN_PATHS:
-            self._send(site.answer(self.path))
-        else:
-            self._send(site.sign_in())
+            return _plain(refused, _FORBIDDEN, Connection="close")
+        return await self._open(scope, headers, path) or await self._page(scope, path, refused)
 
-    def _refuse(self) -> None:
-        self._send(Response(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET"}))
+    async def _open(
+        self, scope: Mapping[str, Any], headers: Mapping[str, str], path: str
+    ) -> Response | None:
+        """What everybody gets who reaches the server; None for another path."""
+        match path:
+            case "/login":
+                return self._signed_in(headers, scope["client"][0], scope["scheme"])
+            case "/health":
+                return _plain(HTTPStatus.OK)
+            case "/ready":
+                return await self._ready()
+        return self.site.answer(path) if path in OPEN_PATHS else None
 
-    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse  # noqa: N815
+    async def _page(
+        self, scope: Mapping[str, Any], path: str, refused: HTTPStatus | None
+    ) -> Response:
+        if refused is not None:
+            return self.site.sign_in()
+        scope["state"]["connection"].is_trusted = True
+        if self._waiting >= _MAX_WAITING:
+            return _plain(HTTPStatus.SERVICE_UNAVAILABLE)
+        query = scope["query_string"].decode()
+        target = f"{path}?{query}" if query else path
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, self.site.answer, target)
+        finally:
+            self._waiting -= 1
 
-    def send_error(self, code: int, *_: str | None, **__: str | None) -> None:
-        """Refuse what is no request, without repeating a part of it."""
-        status = HTTPStatus(code)
-        self._send(Response(f"{status.phrase}\n".encode(), status, "text/plain; charset=utf-8"))
+    async def _ready(self) -> Response:
+        """Who asks at the same time gets the same look at the tables."""
+        if self._readiness is None or self._readiness.done():
+            loop = asyncio.get_running_loop()
+            self._readiness = loop.run_in_executor(self._looking, self.site.is_ready)
+        is_ready = await asyncio.shield(self._readiness)
+        return _plain(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: addresses of pages have names of clients."""
+    def _signed_in(self, headers: Mapping[str, str], peer: str, scheme: str) -> Response:
+        if not self.access.has_token(headers):
+            return Response(status=HTTPStatus.UNAUTHORIZED)
+        cookie = {"Set-Cookie": self.access.cookie(headers, peer, scheme)}
+        return Response(status=HTTPStatus.NO_CONTENT, headers=cookie)
 
-    def _sent(self) -> Mapping[str, str]:
-        """The headers; of those sent twice none counts."""
-        return {
-            name.title(): values[0]
-            for name in self.headers
-            if len(values := self.headers.get_all(name, [])) == 1
-        }
+    def stop(self) -> None:
+        """End queries. A thread within DuckDB while Python ends would abort: each is waited for."""
+        self.site.stop()
+        self._threads.shutdown(cancel_futures=True)
+        self._looking.shutdown()
 
-    def _send(self, response: Response) -> None:
-        is_known = response.tag and self._sent().get("If-None-Match") == f'"{response.tag}"'
-        status = HTTPStatus.NOT_MODIFIED if is_known else response.status
-        is_small = bool(response.compressed) and "gzip" in self._sent().get("Accept-Encoding", "")
-        body = b"" if is_known else response.compressed if is_small else response.body
-        self.send_response(status)
-        for name, value in (_HEADERS | dict(response.headers)).items():
-            self.send_header(name, value)
-        if "Cache-Control" not in response.headers:
-            self.send_header("Cache-Control", "no-store")
-        if response.tag:
-            self.send_header("ETag", f'"{response.tag}"')
-        if status not in {HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT}:
-            self.send_header("Content-Type", response.content_type)
-            self.send_header("Content-Length", str(len(body)))
-        if response.compressed:
-            self.send_header("Vary", "Accept-Encoding")
-        if is_small and body:
-            self.send_header("Content-Encoding", "gzip")
-        self.end_headers()
-        self.wfile.write(body)
+
+def _has_body(scope: Mapping[str, Any]) -> bool:
+    """Whether a request announces a body: a page takes none."""
+    sent = dict(scope["headers"])
+    return b"transfer-encoding" in sent or sent.get(b"content-length", b"0") != b"0"
+
+
+async def _send(response: Response, sent: Mapping[str, str], send: Any) -> None:
+    is_known = response.tag and sent.get("if-none-match") == f'"{response.tag}"'
+    status = HTTPStatus.NOT_MODIFIED if is_known else response.status
+    is_small = bool(response.compressed) and "gzip" in sent.get("accept-encoding", "")
+    body = b"" if is_known else response.compressed if is_small else response.body
+    headers = {"Cache-Control": "no-store"} | dict(response.headers)
+    if response.tag:
+        headers["ETag"] = f'"{response.tag}"'
+    if status not in {HTTPStatus.NOT_MODIFIED, HTTPStatus.NO_CONTENT}:
+        headers |= {"Content-Type": response.content_type, "Content-Length": str(len(body))}
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = _RETRY_S
+    if response.compressed:
+        headers["Vary"] = "Accept-Encoding"
+    if is_small and body:
+        headers["Content-Encoding"] = "gzip"
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status.value, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})
 
 
 @contextmanager
-def serving(site: Site, address: tuple[str, int], access: Access) -> Iterator[str]:
-    """Serve a site within the block; yields its URL. Raises ConfigError for an address in use."""
+def serving(
+    site: Site,
+    address: tuple[str, int],
+    access: Access,
+    tls: ssl.SSLContext | None = None,
+    bounds: "ConnectionBounds | None" = None,
+) -> Iterator[str]:
+    """Serve a site within the block; yields its URL. Raises ConfigError for an address in use.
+
+    At its end requests that are being answered have some seconds. Then queries are ended, so that
+    these answers are errors.
+    """
+    pages = _Pages(site, access)
+    late = threading.Timer(_STOP_S, site.stop)
     try:
-        server = Server(address, site, access)
+        with running(pages, address, access, tls, bounds) as url:
+            try:
+                yield url
+            finally:
+                late.start()
+    finally:
+        late.cancel()
+        pages.stop()
+
+
+@contextmanager
+def running(
+    app: Asgi,
+    address: tuple[str, int],
+    access: Access,
+    tls: ssl.SSLContext | None = None,
+    bounds: "ConnectionBounds | None" = None,
+) -> Iterator[str]:
+    """Run an application of ASGI within the block; yields its URL. Raises as serving."""
+    try:
+        import uvicorn  # noqa: PLC0415  an extra
+
+        from quotaflow.pipelines.serve import connections  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        install = extras.install("report")
+        raise MissingToolError(f"a server of pages needs {error.name}: {install}") from None
+    places = connections.Places(bounds or connections.ConnectionBounds(), access.proxies, tls)
+    config = uvicorn.Config(
+        app,
+        http=functools.partial(connections.PageConnection, places),  # type: ignore[arg-type]
+        ws="none",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        headers=list(_HEADERS.items()),
+        h11_max_incomplete_event_size=_MAX_HEAD_BYTES,
+        timeout_graceful_shutdown=2 * _STOP_S,
+    )
+    server = uvicorn.Server(config)
+    bound = _bound(address)
+    host, port = bound.getsockname()[:2]
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([bound])), name="serve")
+    thread.start()
+    name = f"[{host}]" if ":" in host else host
+    try:
+        yield f"http{'s' if tls else ''}://{name}:{port}/"
+    finally:
+        server.should_exit = True
+        thread.join()
+        bound.close()
+
+
+def _bound(address: tuple[str, int]) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        return socket.create_server(address, family=family)
     except OSError as error:
         raise ConfigError(
             f"cannot serve at {address[0]} port {address[1]}: {error.strerror}: give another --port"
         ) from None
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="serve")
-    thread.start()
-    host, port = server.server_address[:2]
-    name = f"[{host!s}]" if ":" in str(host) else str(host)
-    try:
-        yield f"http://{name}:{port}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -140,6 +140,18 @@ class QuotaflowSite:
         """The page that asks for the token."""
         return self._page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, login=LOGIN)
 
+    def is_ready(self) -> bool:
+        """Whether the place of the tables can be read."""
+        try:
+            self.tables.versions()
+        except QuotaflowError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End the query that runs; every later one fails at once."""
+        self.tables.stop()
+
     def _named(self, kind: str, name: str, since: str = "") -> Response:
         path = path_of(kind, name)
         return self._kept(_Key(path, since), lambda scope: self._subject(scope, kind, name, path))

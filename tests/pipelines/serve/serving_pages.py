@@ -1,15 +1,18 @@
 """A warehouse with hostile names, and its pages over HTTP."""
 
 import http.client
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.serve.access import Access
-from quotaflow.pipelines.serve.server import Site, serving
+from quotaflow.pipelines.serve.connections import ConnectionBounds
+from quotaflow.pipelines.serve.server import Response, Site, serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -17,6 +20,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from ...rows import Row, at, limited, times
 from ..report.pages import HOSTILE, NAMES, NOW, progress
 
+HIDDEN = "what the tables have"
 _SEEN = {"cluster_id": "c1", "event_time": at(0), "is_removed": False}
 _TOPIC = _SEEN | {"topic_id": "t1", "topic": HOSTILE, "partition_count": 1, "is_internal": False}
 _BROKER = _SEEN | {"broker_id": 1, "host": HOSTILE, "port": 9092, "is_controller": True}
@@ -85,6 +89,22 @@ CONTENT: dict[str, list[Row]] = {
 }
 
 
+class Fixed:
+    """One page for every path."""
+
+    def answer(self, target: str) -> Response:
+        return Response(f"{HIDDEN} {target}".encode(), tag="now")
+
+    def sign_in(self) -> Response:
+        return Response(b"token?", HTTPStatus.UNAUTHORIZED, tag="sign-in")
+
+    def is_ready(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer over HTTP."""
@@ -99,16 +119,26 @@ class Answer:
         return self.body.decode()
 
 
+class _Reused(QuotaflowSite):
+    def stop(self) -> None:
+        """Another server goes on with it."""
+
+
 def site(warehouse: Warehouse, **others: object) -> QuotaflowSite:
     """The pages of a warehouse, two hours after its rows."""
     conf = config.Conf(warehouse=warehouse.conf.model_copy(update=others))
-    return QuotaflowSite(ServedTables(conf, None, timedelta(days=1), lambda: NOW), 30)
+    return _Reused(ServedTables(conf, None, timedelta(days=1), lambda: NOW), 30)
 
 
 @contextmanager
-def served(pages: Site, access: Access | None = None) -> Iterator[str]:
+def served(
+    pages: Site,
+    access: Access | None = None,
+    tls: ssl.SSLContext | None = None,
+    bounds: ConnectionBounds | None = None,
+) -> Iterator[str]:
     """The pages at a free port of loopback."""
-    with serving(pages, ("127.0.0.1", 0), access or Access()) as url:
+    with serving(pages, ("127.0.0.1", 0), access or Access(), tls, bounds) as url:
         yield url
 
 

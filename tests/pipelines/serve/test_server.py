@@ -1,28 +1,19 @@
 """Who gets an answer of the server, and which headers each answer has."""
 
 import socket
+from ipaddress import IPv4Network, ip_network
 from urllib.parse import urlsplit
 
 import pytest
 
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.serve.access import Access
-from quotaflow.pipelines.serve.server import LOGIN, Response, serving
+from quotaflow.pipelines.serve.access import Access, Proxies
+from quotaflow.pipelines.serve.server import LOGIN, serving
 
-from .serving_pages import get, served
+from ...cases import cases
+from .serving_pages import HIDDEN, Fixed, get, served
 
 TOKEN = "t" * 32
-HIDDEN = "what the tables have"
-
-
-class Fixed:
-    """One page for every path."""
-
-    def answer(self, target: str) -> Response:
-        return Response(f"{HIDDEN} {target}".encode(), tag="now")
-
-    def sign_in(self) -> Response:
-        return Response(b"token?", tag="sign-in")
 
 
 @pytest.mark.parametrize(
@@ -91,6 +82,65 @@ def test_the_token_is_sent_once_and_a_cookie_takes_its_place() -> None:
     assert TOKEN not in repr(access)
 
 
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+ELSEWHERE = (ip_network("10.0.0.5/32"), ip_network("::1/128"))
+
+
+@cases(
+    ("networks", "headers", "status"),
+    ("a user", LOOPBACK, {"X_User": "ann", "X_Teams": "sales, sre"}, 200),
+    ("a user of another team", LOOPBACK, {"X_User": "bob", "X_Teams": "sre2,sales"}, 403),
+    ("a user without a team", LOOPBACK, {"X_User": "bob"}, 403),
+    ("no user", LOOPBACK, {"X_Teams": "sre"}, 401),
+    ("an empty user", LOOPBACK, {"X_User": " ", "X_Teams": "sre"}, 401),
+    ("a user that no proxy names", ELSEWHERE, {"X_User": "ann", "X_Teams": "sre"}, 401),
+    ("the token", ELSEWHERE, {"Authorization": f"Bearer {TOKEN}"}, 200),
+)
+def test_a_proxy_names_who_reads(
+    networks: tuple[IPv4Network, ...], headers: dict[str, str], status: int
+) -> None:
+    proxies = Proxies(networks, "x-user", "x-teams", frozenset({"sre"}))
+    with served(Fixed(), Access(TOKEN.encode(), proxies=proxies)) as url:
+        answer = get(url, **headers)
+        assert answer.status == status
+        assert (HIDDEN in answer.text) == (status == 200)
+
+
+def test_with_proxies_alone_nobody_else_reads() -> None:
+    with served(Fixed(), Access(proxies=Proxies(ELSEWHERE, "x-user"))) as url:
+        assert get(url, X_User="ann").status == 401
+        assert get(url, Cookie="quotaflow=", Authorization="Bearer ").status == 401
+
+
+def test_a_user_that_is_named_twice_does_not_count() -> None:
+    with served(Fixed(), Access(proxies=Proxies(LOOPBACK, "x-user"))) as url:
+        assert get(url, X_User="ann").status == 200
+        assert get(url, X_User="ann", x_user="bob").status == 401
+
+
+def test_a_proxy_says_that_a_browser_has_tls() -> None:
+    sent = {"Authorization": f"Bearer {TOKEN}", "X_Forwarded_Proto": "https"}
+    for networks, secure in ((LOOPBACK, True), (ELSEWHERE, False)):
+        access = Access(TOKEN.encode(), proxies=Proxies(networks, "x-user"))
+        with served(Fixed(), access) as url:
+            cookie = get(url, LOGIN, **sent).headers["Set-Cookie"]
+            assert cookie.endswith("; Secure") == secure
+
+
+def test_who_watches_the_process_needs_no_token_and_gets_no_fact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with served(Fixed(), Access(TOKEN.encode())) as url:
+        assert [(get(url, path).status, get(url, path).text) for path in ("/health", "/ready")] == [
+            (200, "OK\n")
+        ] * 2
+        monkeypatch.setattr(Fixed, "is_ready", lambda _: False)
+        broken = get(url, "/ready")
+        assert (broken.status, broken.headers["Retry-After"]) == (503, "5")
+        assert broken.text == "Service Unavailable\n"
+        assert get(url, "/health").status == 200
+
+
 def test_it_takes_no_other_method() -> None:
     with served(Fixed()) as url:
         for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"):
@@ -110,7 +160,7 @@ def test_every_answer_forbids_other_sources_and_is_not_kept() -> None:
             assert answer.headers["Cache-Control"] == "no-store"
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
             assert answer.headers["Referrer-Policy"] == "no-referrer"
-            assert "Python" not in answer.headers["Server"]
+            assert "Server" not in answer.headers
 
 
 def test_what_a_browser_has_is_not_sent_again() -> None:
