@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.results import alert_inputs, producer_id_inputs
-from quotaflow.pipelines.results.client_racks import networks, patterns
+from quotaflow.pipelines.results.rack_inputs import networks, patterns
 from quotaflow.schemas.configs import HARMLESS
 from quotaflow.schemas.events import NO_TOPIC_ID
 from quotaflow.schemas.table import INT, STRING

@@ -48,6 +48,6 @@ def test_a_column_has_its_type_and_unit(name: str, row: str, parts: dict[str, st
 
 
 def test_a_view_says_what_a_row_is_and_what_it_needs(parts: dict[str, str]) -> None:
-    view = views.load()["client_racks"]
+    view = views.load()["producer_racks"]
     assert f"View ({view.kind}), {view.grain}. Level `{view.level}`. Reads `" in parts[view.name]
     assert "filled by `quotaflow snapshot`. Level `admin_api`" in parts["brokers"]

@@ -7,7 +7,7 @@ import atexit
 import operator
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 import duckdb
@@ -29,9 +29,12 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import Database
 
+from ...delta_tables import NOON
 from ...rows import Row
 from ...rule_rows import database as rules
 
+_NOW = NOON + timedelta(hours=2)
+"""All rows of tests but those of clocks that are wrong are older."""
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
 _LOADED: dict[str, pa.Table] = {}
 """The rows of each table of the database of queries."""
@@ -78,8 +81,7 @@ class MemoryTables:
     def read(self, sql: str) -> pa.Table:
         """The same as a reader of a folder gives them."""
         tables, needed = views.dependencies(sql)
-        now = datetime.now(UTC)
-        answers = self._answers(tables, now)
+        answers = self._answers(tables)
         for name in tables:
             _load(name, answers.get(name, self.table(name)))
         for name in needed:
@@ -91,14 +93,13 @@ class MemoryTables:
 
     def compute(self, answer: Answer) -> pa.Table:
         """The rows of an answer as it is declared here, of others as the product declares them."""
-        now = datetime.now(UTC)
         others = [name for name in answer.inputs if name != answer.name]
-        return _MemorySource(self, self._answers(others, now), now).compute(answer).rows
+        return _MemorySource(self, self._answers(others)).compute(answer).rows
 
-    def _answers(self, tables: list[str], now: datetime) -> dict[str, pa.Table]:
+    def _answers(self, tables: list[str]) -> dict[str, pa.Table]:
         needed = answers_for(tables)
         computed: dict[str, pa.Table] = {}
-        source = _MemorySource(self, computed, now)
+        source = _MemorySource(self, computed)
         for name in _in_order():
             if name in needed:
                 computed[name] = source.rows_of(_ANSWERS[name])
@@ -108,10 +109,8 @@ class MemoryTables:
 class _MemorySource(Source):
     """The same tables as a refresh of answers reads them."""
 
-    def __init__(
-        self, tables: MemoryTables, computed: Mapping[str, pa.Table], now: datetime
-    ) -> None:
-        super().__init__(Warehouse(config.WarehouseSection()), now)
+    def __init__(self, tables: MemoryTables, computed: Mapping[str, pa.Table]) -> None:
+        super().__init__(Warehouse(config.WarehouseSection()), _NOW)
         self.tables, self.computed = tables, computed
         self.of_rules = rules().over({})
 

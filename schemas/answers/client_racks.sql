@@ -1,33 +1,43 @@
--- kind: mart
+-- kind: answer
 -- grain: one row per principal and client id that read in the last day
 -- area: racks
 -- level: sampled_log
 -- question: Racks of consumers. Does each consumer read in its own rack?
 -- description: In which rack each consumer is, by its configuration, by its fetches and by conf, and
 --   from which rack it reads most (KIP-392).
+-- key: cluster_id, principal, client_id
+-- time: until
+-- clustering: until, principal
+-- lookbacks:
+--   preferred_replicas: 2 d
+--   traffic: 2 d
+--   client_metrics: 2 d
+--   fetch_sizes: 7 d
 -- columns:
 --   from preferred_replicas: cluster_id, principal, client_id
---   is_internal: its login is one of brokers or of this pipeline (protected_principals.is_internal), so its
+--   is_internal BOOLEAN: its login is one of brokers or of this pipeline (protected_principals.is_internal), so its
 --     rack is nobody's to-do
---   configured_rack: client.rack by the client's telemetry; null: its metrics do not name one
---   declared_rack: client.rack in its fetches; null: they do not name one
---   inferred_rack: rack that conf's racks give its address; null: its fetches name one, or conf has
+--   configured_rack STRING: client.rack by the client's telemetry; null: its metrics do not name one
+--   declared_rack STRING: client.rack in its fetches; null: they do not name one
+--   inferred_rack STRING: rack that conf's racks give its address; null: its fetches name one, or conf has
 --     none
---   claimed_rack: rack that its client id claims, by conf's rack_patterns; null: another rack is known, or
+--   claimed_rack STRING: rack that its client id claims, by conf's rack_patterns; null: another rack is known, or
 --     it claims none
---   read_rack: rack of the brokers that it read most bytes from; null: not known
---   bytes: record bytes read
---   cross_rack_bytes: bytes read from another rack: a least value where unknown_rack_bytes is more than
+--   read_rack STRING: rack of the brokers that it read most bytes from; null: not known
+--   bytes BIGINT: record bytes read
+--   cross_rack_bytes BIGINT: bytes read from another rack: a least value where unknown_rack_bytes is more than
 --     0; null: no racks are known
---   unknown_rack_bytes: bytes for which one of the racks is not known
---   cross_rack_share: cross_rack_bytes / (bytes - unknown_rack_bytes); null: no bytes of known racks
---   reported_minutes: minutes in which it reports where it reads from a partition, by the preferred-read-
+--   unknown_rack_bytes BIGINT: bytes for which one of the racks is not known
+--   cross_rack_share DOUBLE: cross_rack_bytes / (bytes - unknown_rack_bytes); null: no bytes of known racks
+--   reported_minutes BIGINT: minutes in which it reports where it reads from a partition, by the preferred-read-
 --     replica of its telemetry, and was answered with records; null: it reports none
---   differing_minutes: those of them in which it read from another broker than it reports; null: it
+--   differing_minutes BIGINT: those of them in which it read from another broker than it reports; null: it
 --     reports none
---   verdict: ignored (configured_rack is set, and its fetches name no rack), no_rack (no rack is named
+--   verdict STRING: ignored (configured_rack is set, and its fetches name no rack), no_rack (no rack is named
 --     anywhere), unknown_rack (no broker has the rack that its fetches name), unknown (racks of some brokers are not known), or by cross_rack_share: followed (at most
 --     0.1), elsewhere (at least 0.9) or mixed (between)
+--   until TIMESTAMP: last minute that counts
+
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas
@@ -49,7 +59,8 @@ by_rack AS (
         max(CASE WHEN reads.rack_source = 'client_id' THEN reads.client_rack END) AS claimed_rack,
         sum(reads.bytes) AS bytes,
         sum(reads.cross_rack_bytes) AS cross_rack_bytes,
-        sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_rack_bytes
+        sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_rack_bytes,
+        max(reads.event_time) AS until
     FROM preferred_replicas AS reads
     INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
@@ -75,7 +86,8 @@ read AS (
         max(CASE WHEN nth = 1 THEN broker_rack END) AS read_rack,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
-        sum(unknown_rack_bytes) AS unknown_rack_bytes
+        sum(unknown_rack_bytes) AS unknown_rack_bytes,
+        max(until) AS until
     FROM ranked
     GROUP BY cluster_id, principal, client_id
 ),
@@ -125,7 +137,8 @@ SELECT
         WHEN read.cross_rack_bytes * 10 <= read.bytes THEN 'followed'
         WHEN read.cross_rack_bytes * 10 >= read.bytes * 9 THEN 'elsewhere'
         ELSE 'mixed'
-    END AS verdict
+    END AS verdict,
+    read.until
 FROM read
 LEFT JOIN configured
     ON read.cluster_id = configured.cluster_id

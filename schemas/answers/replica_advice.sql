@@ -1,4 +1,4 @@
--- kind: mart
+-- kind: answer
 -- grain: one row per step that would keep consumers' bytes in their rack, over the last day
 -- area: racks
 -- level: sampled_log
@@ -8,38 +8,47 @@
 --   producers of a partition are in that rack is not known. Reads of brokers and of this pipeline ask for
 --   no step (protected_principals.is_internal). A rack that a client id alone claims asks for no step in
 --   the cluster: update_client, set_client_rack and check_client only.
+-- key: cluster_id, advice, principal, client_id, client_rack, topic, unnamed_topic_id, partition, broker_id
+-- time: until
+-- clustering: until, advice
+-- lookbacks:
+--   preferred_replicas: 2 d
+--   traffic: 2 d
+--   client_metrics: 2 d
+--   fetch_sizes: 7 d
 -- columns:
 --   from preferred_replicas: cluster_id
---   advice: set_broker_rack (a broker that was read from has no broker.rack), unknown_rack (no broker has
+--   advice STRING: set_broker_rack (a broker that was read from has no broker.rack), unknown_rack (no broker has
 --     the rack that the client names: nearest_racks), update_client (its FETCH
 --     is older than version 11 and names no rack), place_replica (the topic has no replica in the
 --     rack, whose brokers are not all cordoned: cordoned_brokers), set_selector (the leader has no replica.selector.class), set_client_rack (conf's racks
 --     know its rack, the consumer does not name one), check_client (it names its rack and should have
 --     been sent there) or move_leader (more of the partition is read from client_rack than in the
 --     leader's rack)
---   principal: consumer that the step is about, as Kafka prints it; null: the step is not about one
---   client_id: its client.id: untrusted text; null: the step is not about one
---   client_rack: rack of the consumers; null: the step is not about one
---   rack_source: how client_rack is known, as in preferred_replicas: the least trusted of its bytes; null:
+--   principal STRING: consumer that the step is about, as Kafka prints it; null: the step is not about one
+--   client_id STRING: its client.id: untrusted text; null: the step is not about one
+--   client_rack STRING: rack of the consumers; null: the step is not about one
+--   rack_source STRING: how client_rack is known, as in preferred_replicas: the least trusted of its bytes; null:
 --     the step is not about a client, or the rows are older
---   nearest_racks: unknown_rack: the rack that is meant, or all that may be, with commas; null for other steps
---   topic: topic of place_replica and move_leader; null: not known, or another step
---   unnamed_topic_id: id of that topic if its name is not known; null otherwise
---   partition: partition of move_leader; null for other steps
---   broker_id: broker of set_broker_rack, leader of set_selector and move_leader; null for other steps
---   bytes_per_hour: record bytes that the step is about, per hour
---   read_share: part of all bytes that the client read which the step is about, 0 to 1; null: the step is
+--   nearest_racks STRING: unknown_rack: the rack that is meant, or all that may be, with commas; null for other steps
+--   topic STRING: topic of place_replica and move_leader; null: not known, or another step
+--   unnamed_topic_id STRING: id of that topic if its name is not known; null otherwise
+--   partition INT: partition of move_leader; null for other steps
+--   broker_id INT: broker of set_broker_rack, leader of set_selector and move_leader; null for other steps
+--   bytes_per_hour DOUBLE: record bytes that the step is about, per hour
+--   read_share DOUBLE: part of all bytes that the client read which the step is about, 0 to 1; null: the step is
 --     not about a client, or it read none
---   saved_bytes_per_hour: those that would no longer cross racks, per hour; null: not known
---   replica_bytes_per_hour: place_replica: record bytes produced to the topic, per hour, that a new
+--   saved_bytes_per_hour DOUBLE: those that would no longer cross racks, per hour; null: not known
+--   replica_bytes_per_hour DOUBLE: place_replica: record bytes produced to the topic, per hour, that a new
 --     replica would fetch; null for other steps
---   saved_cost_per_hour: cost of saved_bytes_per_hour - replica_bytes_per_hour, in currency; null: not
+--   saved_cost_per_hour DOUBLE: cost of saved_bytes_per_hour - replica_bytes_per_hour, in currency; null: not
 --     known
---   from current_prices: currency
---   least_fetch_version: least version of the FETCH requests; below 11 they name no rack
---   redirects: answers that named a preferred replica
---   since: first minute that counts
---   until: last minute that counts
+--   currency STRING: currency of the prices, as conf names it
+--   least_fetch_version INT: least version of the FETCH requests; below 11 they name no rack
+--   redirects BIGINT: answers that named a preferred replica
+--   since TIMESTAMP: first minute that counts
+--   until TIMESTAMP: last minute that counts
+
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM preferred_replicas
