@@ -21,7 +21,7 @@ from quotaflow.pipelines.errors import (
     nearest,
 )
 from quotaflow.pipelines.terminal import logs
-from quotaflow.pipelines.warehouse import query_check, row_writer, views
+from quotaflow.pipelines.warehouse import query_check, unseen_rows, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import reader_of
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -37,20 +37,24 @@ Key = tuple[str, str, tuple[tuple[str, str | None], ...]]
 EVENTS = TABLES["metric_alert_events"]
 MAX_ROWS = 1_000
 """The alerts that a rule may have at once: more are left out, and said."""
-_OPEN = """
-SELECT cluster_id, rule, state, first_breach, attributes, severity, owner, watched
+_LAST = """
+SELECT cluster_id, rule, state, event_time, first_breach, attributes, severity, owner, watched
 FROM (
-    SELECT *, row_number() OVER (PARTITION BY cluster_id, alert_id ORDER BY event_time DESC) AS nth
+    SELECT *, row_number() OVER (
+        PARTITION BY cluster_id, rule, CAST(attributes AS VARCHAR)
+        ORDER BY event_time DESC, first_breach DESC
+    ) AS nth
     FROM metric_alert_events
     WHERE watched IS NOT NULL
 ) AS events
-WHERE nth = 1 AND state <> 'closed' AND {of_cluster}
+WHERE nth = 1 AND {of_cluster}
 """
+_IDENTITY = ("{}.cluster_id", "{}.rule", "to_json({}.attributes)", "({}.watched IS NULL)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    """An alert that is not closed: its last event, and that row."""
+class _Last:
+    """The last event of a rule and a key, and its row."""
 
     sight: Sight
     row: Mapping[str, Any]
@@ -94,12 +98,16 @@ def watch(
         is_made = reader.is_made(EVENTS.name)
         if not (is_made or alerts.row_rules):
             return 0
-        before = _open_alerts(reader, cluster_id) if is_made else {}
-        rows = list(_events(alerts, reader, before, cluster_id=cluster_id, now=now, report=report))
+        last = _last_events(reader, cluster_id) if is_made else {}
+        before = {k: each for k, each in last.items() if each.sight.state != AlertState.CLOSED}
+        rows = dict(_events(alerts, reader, before, cluster_id=cluster_id, now=now, report=report))
         if rows:
             warehouse.ensure(open_session, [EVENTS])
-            content = pa.Table.from_pylist(rows, schema=EVENTS.arrow)
-            row_writer.append(open_session, warehouse, EVENTS, content)
+            content = pa.Table.from_pylist([*rows.values()], schema=EVENTS.arrow)
+            seen = [last[key].row["event_time"] if key in last else None for key in rows]
+            unseen_rows.append(
+                open_session, warehouse, EVENTS, content, seen=seen, identity=_IDENTITY
+            )
     except (QueryError, JobError) as error:
         report(logs.warning(f"alerts on rows may not be up to date: {error}"))
         return 0
@@ -113,13 +121,13 @@ def _columns(name: str) -> list[str]:
     return list(TABLES[name].column_names) if name in TABLES else []
 
 
-def _open_alerts(reader: Reader, cluster_id: str | None) -> dict[Key, _Open]:
+def _last_events(reader: Reader, cluster_id: str | None) -> dict[Key, _Last]:
     alerts = {}
-    for row in reader.rows(_OPEN.format(of_cluster=_of_cluster(cluster_id))):
+    for row in reader.rows(_LAST.format(of_cluster=_of_cluster(cluster_id))):
         first_ms = round(row["first_breach"].timestamp() * 1_000)
         key = tuple(sorted(dict(row["attributes"] or []).items()))
         identity = (row["cluster_id"], row["rule"], key)
-        alerts[identity] = _Open(Sight(AlertState(row["state"]), first_ms), row)
+        alerts[identity] = _Last(Sight(AlertState(row["state"]), first_ms), row)
     return alerts
 
 
@@ -130,12 +138,12 @@ def _of_cluster(cluster_id: str | None) -> str:
 def _events(
     alerts: AlertsSection,
     reader: Reader,
-    before: Mapping[Key, _Open],
+    before: Mapping[Key, _Last],
     *,
     cluster_id: str | None,
     now: datetime,
     report: Report,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[Key, dict[str, Any]]]:
     rules = {rule.name: rule for rule in alerts.row_rules}
     for rule in rules.values():
         own = {key: each for key, each in before.items() if key[1] == rule.name}
@@ -157,17 +165,17 @@ def _events(
             is_open = each.sight.state is not AlertState.PENDING
             reason = CloseReason.RETIRED if is_open else CloseReason.BRIEF
             retired = Sight(AlertState.CLOSED, each.sight.first_ms, reason)
-            yield _row(key, retired, now, each.row)
+            yield key, _row(key, retired, now, each.row)
 
 
 def _of_rule(
     rule: AlertRule,
-    own: Mapping[Key, _Open],
+    own: Mapping[Key, _Last],
     there: Mapping[Key, dict[str, str | None]],
     now: datetime,
     *,
     is_cut: bool,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[Key, dict[str, Any]]]:
     """The events of a rule; of rows that are cut off nothing is known, so nothing closes."""
     described = {"severity": rule.severity, "owner": rule.owner, "watched": rule.view}
     for key in dict.fromkeys((*there, *([] if is_cut else own))):
@@ -175,7 +183,7 @@ def _of_rule(
         now_ms = round(now.timestamp() * 1_000)
         sight = sighted(last, now_ms, 1_000 * rule.for_s, is_there=key in there)
         if sight is not None:
-            yield _row(key, sight, now, described, there.get(key))
+            yield key, _row(key, sight, now, described, there.get(key))
 
 
 def _rows_there(

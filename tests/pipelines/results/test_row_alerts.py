@@ -1,8 +1,9 @@
 """Alerts on rows of tables, views and answers: when they open and close, over real tables."""
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from quotaflow.pipelines.config import AlertsSection, Conf
@@ -10,6 +11,7 @@ from quotaflow.pipelines.config.alerts import AlertRule
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.results import row_alerts
 from quotaflow.pipelines.results.declared import result_of
+from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -17,6 +19,9 @@ from quotaflow.schemas.tables.catalog import TABLES
 from ...cases import cases
 from ...rows import HOSTILE, Row, alert, at
 from ...schemas.views.view_tables import make_table, no_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NOW = at(3_600)
 LAG = AlertRule(
@@ -224,3 +229,40 @@ def test_a_column_of_a_key_is_named_once() -> None:
     rule = {"name": "lag", "view": "group_lag", "where": "lag > 1", "key": ["group_id"] * 2}
     with pytest.raises(ValueError, match="group_id is named twice"):
         AlertRule.model_validate(rule)
+
+
+@pytest.mark.spark
+def test_two_jobs_over_a_catalog_open_an_alert_once(
+    spark: "SparkSession", catalog: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.ensure(lambda: spark, [TABLES["group_lag"], row_alerts.EVENTS])
+    rows = pa.Table.from_pylist([of_group("g", 11)], schema=TABLES["group_lag"].arrow)
+    row_writer.append(lambda: spark, catalog, TABLES["group_lag"], rows)
+
+    def watch(second: float, *rules: AlertRule) -> int:
+        return row_alerts.watch(
+            AlertsSection(rules=list(rules)),
+            catalog,
+            lambda: spark,
+            cluster_id=None,
+            now=NOW + timedelta(seconds=second),
+            report=pytest.fail,
+        )
+
+    def states() -> list[str]:
+        events = catalog.read(spark, "metric_alert_events").orderBy("event_time")
+        return [row.state for row in events.collect()]
+
+    def second_job(second: float, *rules: AlertRule) -> None:
+        monkeypatch.undo()
+        watch(second, *rules)
+
+    # The other job reads, and writes, between what this one reads and writes.
+    monkeypatch.setattr(Warehouse, "ensure", lambda *_: second_job(1, AT_ONCE))
+    watch(0, AT_ONCE)
+    assert states() == ["opened"]
+    monkeypatch.setattr(Warehouse, "ensure", lambda *_: second_job(9))
+    watch(10)
+    assert states() == ["opened", "closed"]
+    watch(20, AT_ONCE)
+    assert states() == ["opened", "closed", "opened"]
