@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
 _IN_SPARK = {"epoch_us": "unix_micros"}
 """Functions of DuckDB by their names in Spark, where sqlglot knows none."""
+_ALIKE = """
+and argmax argmin array arraytostring avg cardinality case cast ceil coalesce concat contains count
+currenttimestamp denserank epoch_us exists exp explode firstvalue floor greatest groupconcat
+grouping if lag lead least left length logicalor lower max min now nullif or pad percentilecont rank
+regexplike replace round rownumber splitpart sqrt startswith strposition substring sum
+timestamptrunc transform trim trycast unixmicros unixmillis abs
+"""
+ALIKE = frozenset(_ALIKE.split())
+"""Functions of DuckDB that mean the same in Spark, once translated; by `function_name`."""
 _MESSAGE_CHARS = 400
 WITHIN = "{} within"
 """The name of a table's rows of one time, which stands beside the table."""
@@ -25,7 +34,7 @@ def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
     """
     # Without copies: nobody else has the tree.
     tree = _parsed(sql).transform(_with_floored_millis, copy=False)
-    tree = tree.transform(_with_groups, copy=False).transform(_with_len, copy=False)
+    tree = _with_duckdb_names(tree.transform(_with_groups, copy=False))
     if within:
         _rename(tree, within)
     return tree.sql(dialect="duckdb", pretty=True, copy=False)
@@ -35,6 +44,7 @@ def in_duckdb(sql: str, within: frozenset[str] = frozenset()) -> str:
 def in_spark(sql: str) -> str:
     """A query in DuckDB's SQL as Spark reads it. Raises WrongQueryError."""
     import sqlglot  # noqa: PLC0415  as above
+    from sqlglot import exp  # noqa: PLC0415
     from sqlglot.errors import SqlglotError  # noqa: PLC0415
 
     try:
@@ -42,8 +52,21 @@ def in_spark(sql: str) -> str:
     except SqlglotError as error:
         message = " ".join(str(error).split())[:_MESSAGE_CHARS]
         raise WrongQueryError(f"cannot be translated for Spark: {message}") from None
+    for node in tree.find_all(exp.Func):
+        if (name := function_name(node)) not in ALIKE:
+            raise WrongQueryError(
+                f"the function {name} may mean something else in Spark: write the query in Spark's "
+                "SQL, and run it with --spark"
+            )
     tree = tree.transform(_with_spark_names, copy=False)
     return tree.sql(dialect=_spark(), copy=False)
+
+
+def function_name(node: "Expr") -> str:
+    """The name of a function, or of sqlglot's kind of it, in small letters."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    return node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
 
 
 def _with_spark_names(node: "Expr") -> "Expr":
@@ -55,6 +78,11 @@ def _with_spark_names(node: "Expr") -> "Expr":
             return exp.DataType.build("TIMESTAMPTZ")
         case exp.Anonymous() if name := _IN_SPARK.get(node.name.lower()):
             return exp.Anonymous(this=name, expressions=node.expressions)
+        case exp.ArgMax() | exp.ArgMin():
+            # DuckDB passes over rows whose value is null, Spark over those whose order is null.
+            is_null = exp.Is(this=node.this.copy(), expression=exp.Null())
+            order = exp.If(this=exp.Not(this=is_null), true=node.expression)
+            node.set("expression", exp.Case(ifs=[order]))
         case exp.PercentileCont():
             return exp.Anonymous(this="percentile", expressions=[node.this, node.expression])
     return node
@@ -109,13 +137,25 @@ def _with_groups(node: "Expr") -> "Expr":
     return node
 
 
-def _with_len(node: "Expr") -> "Expr":
-    """The length of a list by len: before DuckDB 2.0, cardinality takes a map alone."""
+def _with_duckdb_names(tree: "Expr") -> "Expr":
+    """Functions that are others in DuckDB.
+
+    The length of a list is len: before DuckDB 2.0, cardinality takes a map alone. Its max_by passes
+    over rows whose value is null. A list of nulls alone is empty in Spark.
+    """
     from sqlglot import exp  # noqa: PLC0415  as above
 
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "cardinality":
-        return exp.Anonymous(this="len", expressions=node.expressions)
-    return node
+    for node in [*tree.find_all(exp.Anonymous, exp.ArgMax, exp.ArgMin, exp.ArrayAgg)]:
+        match node:
+            case exp.Anonymous() if node.name.lower() == "cardinality":
+                node.set("this", "len")
+            case exp.ArgMax() | exp.ArgMin():
+                name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
+                node.replace(exp.Anonymous(this=name, expressions=[node.this, node.expression]))
+            case exp.ArrayAgg() if not isinstance(node.parent, exp.Filter | exp.Window):
+                node.replace(filled := exp.Coalesce(expressions=[exp.Array()]))
+                filled.set("this", node)
+    return tree
 
 
 @cache
