@@ -62,6 +62,8 @@ class CatalogSource(Source):
     spark: "SparkSession"
     _details: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
     _read: dict[str, _Rows] = field(default_factory=dict, init=False)
+    _too_large: dict[str, datetime | None] = field(default_factory=dict, init=False)
+    """Tables that have too many rows, from a time on or at all."""
     _describing: _Locks = field(default_factory=lambda: defaultdict(threading.Lock), init=False)
     _reading: _Locks = field(default_factory=lambda: defaultdict(threading.Lock), init=False)
 
@@ -84,13 +86,14 @@ class CatalogSource(Source):
         return f"{detail['id']} {detail['lastModified']:%Y-%m-%dT%H:%M:%S.%f} {size}"
 
     def prepare(self, answers: Collection[Answer]) -> None:
-        """Read their inputs side by side."""
+        """Read their small inputs side by side: of another an answer may need a part."""
         names = {name for answer in answers for name in (answer.name, *answer.inputs)}
 
         def read(name: str) -> None:
             # An answer that needs it meets the error again.
             with suppress(*self.failures):
-                self.relation(name)
+                if name in self._made and self._is_small(name):
+                    self.relation(name)
 
         with ThreadPoolExecutor(_THREADS, "inputs") as pool:
             list(pool.map(read, sorted(names)))
@@ -156,10 +159,19 @@ class CatalogSource(Source):
         if self._is_small(name):
             return _Rows(self._arrow(name, None, None), None)
         max_rows = MAX_VALUES // gathered.width(TABLES[name].arrow)
-        rows = self._arrow(name, start, max_rows + 1)
-        if rows.num_rows > max_rows:
-            raise TooLargeError(f"{name} has more than {counted(max_rows, 'row')} for this process")
-        return _Rows(rows, start)
+        if not self._is_too_large(name, start):
+            rows = self._arrow(name, start, max_rows + 1)
+            if rows.num_rows <= max_rows:
+                return _Rows(rows, start)
+            self._too_large[name] = start
+        raise TooLargeError(f"{name} has more than {counted(max_rows, 'row')} for this process")
+
+    def _is_too_large(self, name: str, start: datetime | None) -> bool:
+        """Whether fewer rows than these were too many."""
+        if name not in self._too_large:
+            return False
+        refused = self._too_large[name]
+        return start is None or (refused is not None and start <= refused)
 
     def _arrow(self, name: str, start: datetime | None, limit: int | None) -> pa.Table:
         frame = self.spark.sql(catalog_reader.rows_since(self.warehouse, name, start))
