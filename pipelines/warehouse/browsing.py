@@ -21,6 +21,12 @@ _VIEW_TIMES = (
     *("started_at", "allocated_at", "last_seen", "valid_from", "known_at"),
 )
 """Columns of views that have the time of a row; the first that a view has counts."""
+_FIELDS = [field for table in TABLES.values() for field in table.arrow]
+_UNORDERED = {field.name for field in _FIELDS if "map" in str(field.type)} | {
+    *("instrumentation_scope", "metadata", "otel_resource"),
+    *("gauge", "sum", "summary", "histogram", "exponential_histogram"),
+}
+"""Columns with maps, which Spark does not compare: of tables, and those that views make."""
 EXTENT = ["name", "area", "kind", "rows", "last_event_time", "size_bytes", "question", "meaning"]
 
 
@@ -75,7 +81,10 @@ def select(
     where: str | None,
     limit: int | None,
 ) -> str:
-    """The query of `show`: newest rows first where the table or view has a time."""
+    """The query of `show`: newest rows first where the table or view has a time.
+
+    Rows of one time are in the order of their other columns, so each reader shows the same ones.
+    """
     table = TABLES.get(name)
     of_view = (f'"{column}"' for column in _VIEW_TIMES if column in columns)
     time = f'"{table.time}"' if table else next(of_view, None)
@@ -87,7 +96,10 @@ def select(
     quoted = ", ".join(f'"{column}"' for column in columns)
     parts = [f"SELECT {quoted}\nFROM {name}"]
     parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
-    parts += [f"ORDER BY {time} DESC NULLS LAST"] if time else []
+    others = [each for each in (table.key if table else columns) if each in columns]
+    order = [f"{time} DESC NULLS LAST"] if time else []
+    order += [f'"{each}"' for each in others if each not in _UNORDERED and f'"{each}"' != time]
+    parts += [f"ORDER BY {', '.join(order)}"] if order else []
     parts += [f"LIMIT {limit}"] if limit is not None else []
     return "\n".join(parts)
 

@@ -16,6 +16,7 @@ import pytest
 from quotaflow.pipelines import reference
 from quotaflow.pipelines.terminal import grid
 from quotaflow.pipelines.warehouse import browsing, spark_reader, views
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.areas import AREAS
 from quotaflow.schemas.table import Table
@@ -240,6 +241,22 @@ def test_show_takes_the_newest_and_filters(table_command: Command, fill: Fill) -
     assert brokers("--since", "10m") == [1, 5]
     assert brokers("--since", (now - timedelta(minutes=31)).isoformat()) == [1, 5, 30]
     assert brokers("--where", "broker_id > 4 -- not few", "--since", "1h") == [5, 30]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_rows_of_one_time_come_in_one_order(table_command: Command, fill: Fill, step: int) -> None:
+    rows = [{"source_offset": i, "principal": f"User:p{i}"} for i in range(9)][::step]
+    fill("requests", rows)
+    shown = table_command("show", "requests", "--csv", "--limit", "3").csv_rows
+    assert [row["source_offset"] for row in shown] == ["0", "1", "2"]
+
+
+def test_columns_that_a_view_shows_can_be_ordered(warehouse: Warehouse) -> None:
+    make_tables_and_answers(warehouse, {})
+    for name in views.load():
+        types = FolderReader(warehouse).query(f"SELECT * FROM {name} LIMIT 0").schema
+        maps = {field.name for field in types if "map" in str(field.type)}
+        assert not maps - browsing._UNORDERED, name
 
 
 def test_without_a_format_twenty_rows_are_enough(table_command: Command, fill: Fill) -> None:
