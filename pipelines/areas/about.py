@@ -9,7 +9,6 @@ from quotaflow.pipelines.areas.question import any_of, filled
 from quotaflow.pipelines.areas.scope import DAY, FACTS_MARGIN, HOUR, RESULTS_MARGIN, About, Scope
 from quotaflow.pipelines.areas.subject import NAMES, Subject, UnknownNameError, resolve
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.reader import Reader, one_cluster
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER, Since, TimeRange
@@ -18,7 +17,7 @@ _MAX_TOPICS = 50
 _READ = {*NAMES, "quota_usage", "traffic", "topic_ids"}
 _MARGIN = 2 * FACTS_MARGIN
 """The newest window of a name may be so much older than that of the cluster."""
-_CLUSTERS = "SELECT DISTINCT cluster_id FROM quota_usage WHERE cluster_id IS NOT NULL"
+_CLUSTERS = "SELECT cluster_id, max(event_time) AS newest FROM quota_usage GROUP BY cluster_id"
 _NEWEST = (
     "SELECT event_time AS newest, rolled_up_s FROM quota_usage "
     "WHERE {of_cluster} AND {is_client} AND {of_time} "
@@ -66,10 +65,12 @@ def scope_about(
     one that the tables have. Raises UnknownNameError if the tables
     have nothing of this name by then, ConfigError if there are several clusters.
     """
-    cluster_ids = [row["cluster_id"] for row in reader.rows(_CLUSTERS)]
-    cluster = one_cluster(cluster_ids, cluster_id)
+    newest_of = {row["cluster_id"]: row["newest"] or EVER.start for row in reader.rows(_CLUSTERS)}
+    cluster = one_cluster(filter(None, newest_of), cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
-    day = _day_before(reader, period.at)
+    last = newest_of.get(cluster) or max(newest_of.values(), default=EVER.start)
+    # The start of the day that ends then, or with the newest window of any client.
+    day = (min(period.at, last) if period.at else last) - DAY
     before = max(period.lookback, HOUR) + _MARGIN
     reader.gather({*_READ, *questions}, Since(day + DAY - before, day - before - RESULTS_MARGIN))
     subject = resolve(reader, of_cluster, name, day)
@@ -80,13 +81,6 @@ def scope_about(
     scope = Scope(reader, cluster, start, end, datetime.now(UTC), conf, about)
     about = replace(about, topics=_topics(scope, subject), is_recent=_is_recent(scope))
     return replace(scope, about=about)
-
-
-def _day_before(reader: Reader, at: datetime | None) -> datetime:
-    """The start of the day that ends at this time, else with the newest window of any client."""
-    (windows,) = reader.extents(["quota_usage"]).values()
-    newest = time_of(windows.last_event_time_us) or EVER.start
-    return (min(at, newest) if at else newest) - DAY
 
 
 def _principals(

@@ -128,6 +128,8 @@ def advise(reader: Reader, targets: Sequence[TargetReplicas], conf: Conf) -> Mov
         "recent_s": f"{_RECENT.total_seconds():.1f}e0",
         "learned": literal(newest - _CAPACITY_LOOKBACK),
     }
+    questions = (_REPLICAS, _SIZES, _WRITTEN, _READ, _SIZING, _CORDONED)
+    reader.gather_for(question.format(**names) for question in questions)
     partitions = _moving(reader, targets, names)
     carried = reader.rows(_CARRIED.format(**names))
     nodes = {node for move in partitions for node in (*move.replicas, *move.target)}

@@ -96,9 +96,11 @@ SELECT
     rates.principal,
     unix_micros(rates.event_time) // 1000000 // {step} * {step} AS second,
     max(rates.rate_per_s) AS rate_per_s
-FROM producer_id_rates AS rates
+FROM (
+    SELECT * FROM producer_id_rates
+    WHERE {of_cluster} AND {within:event_time} AND kind = 'allocation'
+) AS rates
 INNER JOIN ranked ON rates.principal = ranked.principal AND ranked.nth <= {series}
-WHERE {of_cluster} AND {within:event_time} AND kind = 'allocation'
 GROUP BY 1, 2, ranked.nth
 ORDER BY ranked.nth, second
 """

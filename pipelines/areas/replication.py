@@ -83,11 +83,10 @@ SELECT
     concat('broker ', CAST(rates.broker_id AS STRING), ' as ', rates.side) AS name,
     unix_micros(rates.event_time) // 1000000 // {step} * {step} AS second,
     max(rates.throttled_rate) / 1e6 AS rate
-FROM replication_rates AS rates
+FROM (SELECT * FROM replication_rates WHERE {of_cluster} AND {within:event_time}) AS rates
 INNER JOIN ranked
     ON rates.broker_id = ranked.broker_id AND rates.side = ranked.side
         AND ranked.nth <= {series}
-WHERE {of_cluster} AND {within:event_time}
 GROUP BY 1, 2, ranked.nth
 ORDER BY ranked.nth, second
 """

@@ -40,6 +40,7 @@ from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.counted import counted
 
 _MOST = 1_000
+_NEWEST_PLAN = filled(everywhere(SAVED.first_rows), {"limit": "1"})
 _CHECKS = {"critical": CHECK_FAILED, "warning": CHECK_WARNS}
 
 
@@ -88,6 +89,10 @@ def read(conf: Conf, now: datetime) -> HealthReport:
 
 
 def _read(conf: Conf, now: datetime, reader: Reader) -> HealthReport:
+    # The jobs' rows of all time may be many, and one of the questions needs them.
+    questions = (journal.SELECT, _NEWEST_PLAN, FAILED_ANSWERS, OPEN_ALERTS, _usual_gaps(now))
+    checks = (everywhere(check.count) for check in _CHECKS.values())
+    reader.gather_for([*questions, *checks, diagnoses.open_incidents(_MOST)])
     ledger = journal.read_ledger(reader)
     overdue = len(restore_plan.expired(ledger, now)) + len(ledger.open_records)
     plan_id, pending = _pending_plan(reader, now - timedelta(seconds=conf.plan.max_plan_age_s))
@@ -178,9 +183,13 @@ def _problems(
             yield f"the disk of the {name} has {texts.share(share)} free ({bound}): make room"
 
 
+def _usual_gaps(now: datetime) -> str:
+    return filled(USUAL_GAPS, {"since": literal(now - timedelta(days=1))})
+
+
 def _jobs(reader: Reader, conf: Conf, now: datetime) -> Iterator[JobFacts]:
     """Every job that has a row or a checkpoint."""
-    gaps = _rows(reader, filled(USUAL_GAPS, {"since": literal(now - timedelta(days=1))}))
+    gaps = _rows(reader, _usual_gaps(now))
     usual = {row["job"]: row["gap_s"] for row in gaps}
     in_order = f"{everywhere(JOBS.sql)} ORDER BY last_trigger, job"
     rows = {row["job"]: row for row in _rows(reader, in_order)}
@@ -221,7 +230,7 @@ def _by_id(reader: Reader) -> dict[str, str]:
 
 
 def _pending_plan(reader: Reader, oldest: datetime) -> tuple[str | None, int]:
-    plans = _rows(reader, filled(everywhere(SAVED.first_rows), {"limit": "1"}))
+    plans = _rows(reader, _NEWEST_PLAN)
     if not plans or plans[0]["event_time"] < oldest:
         return None, 0
     newest = plans[0]

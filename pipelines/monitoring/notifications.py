@@ -86,6 +86,8 @@ class Source:
 def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
     """All events in the time range, oldest first; at most the newest 10,000 of each table."""
     tables = open_reader(conf)
+    of_plans = [_between(question.first_rows, since, until) for question in (WRITTEN, SAVED)]
+    tables.gather_for([*(_events(source, since, until) for source in SOURCES), *of_plans])
     notices = [
         replace(notice, owner=notice.owner or _team(conf.teams, row))
         for source in SOURCES
@@ -98,16 +100,15 @@ def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Not
 def _from_source(
     tables: Reader, source: Source, since: datetime, until: datetime
 ) -> Iterator[tuple[Row, Notification]]:
-    time = source.time
-    chosen = tuple(dict.fromkeys(("cluster_id", time, *source.key, *source.columns)))
-    sql = _between(source.question.select(chosen), since, until)
     try:
-        rows = tables.rows(sql)
+        rows = tables.rows(_events(source, since, until))
     except NeverMadeError:
         return
     for row in rows:
         key = [row[name] for name in source.key]
-        notice = _notice(row | {"event_time": row[time]}, source.kind(row), key, source.text(row))
+        notice = _notice(
+            row | {"event_time": row[source.time]}, source.kind(row), key, source.text(row)
+        )
         labels = _labels(row, source.labels)
         subject = [row[name] for name in source.subject]
         yield (
@@ -123,6 +124,11 @@ def _from_source(
                 is_end=notice.kind in {ALERT_CLOSED, INCIDENT_ENDED},
             ),
         )
+
+
+def _events(source: Source, since: datetime, until: datetime) -> str:
+    chosen = dict.fromkeys(("cluster_id", source.time, *source.key, *source.columns))
+    return _between(source.question.select(tuple(chosen)), since, until)
 
 
 def _labels(row: Row, names: tuple[str, ...]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from quotaflow.pipelines.report.plots import sparkline
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.cost_items import ITEMS
+from quotaflow.pipelines.warehouse.reader import each as in_order
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG
 from quotaflow.schemas.tables.catalog import TABLES
@@ -195,8 +196,10 @@ def _changes(scope: Scope) -> Block:
     is_day = _length(scope) == timedelta(seconds=_DAY_S)
     title = f"What changed since {'yesterday' if is_day else texts.moment(scope.since) + ' UTC'}"
     start = _start(scope)
-    seen = {table: _has_earlier(scope, table, start) for table in _witnesses(scope)}
-    compared = list(_compared(scope, start, seen))
+    witnesses = _witnesses(scope)
+    earlier = in_order(scope.reader, lambda table: _has_earlier(scope, table, start), witnesses)
+    seen = dict(zip(witnesses, earlier, strict=True))
+    compared = _compared(scope, start, seen)
     snapshots, action = ("", "") if scope.has_log else _snapshots(scope)
     if not compared and not snapshots:
         return Block(title, ("Nothing is known: no table has events of clients yet.",))
@@ -267,13 +270,16 @@ def _has_earlier(scope: Scope, table: str, start: datetime) -> bool:
 
 def _compared(
     scope: Scope, start: datetime, seen: Mapping[str, bool]
-) -> Iterator[tuple[_Measure, Row, bool]]:
+) -> list[tuple[_Measure, Row, bool]]:
     """Measures of tables that exist: both values, and whether the period before is known."""
-    for measure in _MEASURES:
-        if measure.witness not in seen or not scope.reader.is_made(measure.table):
-            continue
+
+    def values(measure: _Measure) -> tuple[_Measure, Row, bool]:
         parts = {"table": measure.table, "value": measure.value, "before": literal(start)}
-        yield measure, scope.rows(BOTH, **parts)[0], seen[measure.witness]
+        return measure, scope.rows(BOTH, **parts)[0], seen[measure.witness]
+
+    is_made = scope.reader.is_made
+    made = [each for each in _MEASURES if each.witness in seen and is_made(each.table)]
+    return in_order(scope.reader, values, made)
 
 
 def _sentences(scope: Scope, compared: Sequence[tuple[_Measure, Row, bool]]) -> Iterator[str]:

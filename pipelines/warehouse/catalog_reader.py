@@ -66,6 +66,7 @@ class _Local:
         default_factory=dict
     )
     lock: threading.RLock = field(default_factory=threading.RLock)
+    stopped: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class CatalogReader:
     _listing: list[float] = field(
         default_factory=lambda: [-_LISTED_FOR_S], repr=False, compare=False
     )
+    _listing_lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
         """All rows of a query that limits their number: with arguments and errors of `query`."""
@@ -104,10 +106,11 @@ class CatalogReader:
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        if table not in self._made and time.monotonic() - self._listing[0] > _LISTED_FOR_S:
-            self._made.update(listed(self.warehouse, self.engine.run))
-            self._listing[0] = time.monotonic()
-        return table in self._made
+        with self._listing_lock:
+            if table not in self._made and time.monotonic() - self._listing[0] > _LISTED_FOR_S:
+                self._made.update(listed(self.warehouse, self.engine.run))
+                self._listing[0] = time.monotonic()
+            return table in self._made
 
     def with_empty(self, names: frozenset[str]) -> "CatalogReader":
         """The same tables; each of `names` that does not exist has no rows instead of an error."""
@@ -164,15 +167,30 @@ class CatalogReader:
 
     def gather(self, names: Iterable[str], since: "Since") -> None:
         """Read tables of few rows at once, by one statement, for questions that come."""
-        from quotaflow.pipelines.warehouse import gathered  # noqa: PLC0415  imports DuckDB
-        from quotaflow.pipelines.warehouse.query_times import Bounds  # noqa: PLC0415  as above
+        from quotaflow.pipelines.warehouse.query_times import Bounds  # noqa: PLC0415  imports DuckDB
 
         named = frozenset(names)
         bounds = {name: Bounds(_start(name, since)) for name in named & EVENTS}
+        self._gather(_starts(named, bounds, since))
+
+    def gather_for(self, queries: Iterable[str]) -> None:
+        """The same for all that these queries read."""
+        from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
+
+        earliest: dict[str, datetime] = {}
+        for sql in queries:
+            query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
+            for name, start in _starts(query.names, query.bounds, None).items():
+                earliest[name] = min(earliest.get(name, start), start)
+        self._gather(earliest)
+
+    def _gather(self, earliest: Mapping[str, datetime]) -> None:
+        from quotaflow.pipelines.warehouse import gathered  # noqa: PLC0415  imports DuckDB
+
         with self._local.lock:
             starts = {
                 name: (start, rows_since(self.warehouse, name, start))
-                for name, start in _starts(named, bounds, since).items()
+                for name, start in earliest.items()
                 if self.is_made(name) and gathered.is_new(self._local.gathered.get(name), start)
             }
             if starts:
@@ -181,6 +199,8 @@ class CatalogReader:
 
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin: each is a QueryError."""
+        self._local.stopped.set()
+        # Also a statement that gathers, and so has the lock.
         self.engine.stop()
         with self._local.lock:
             opened = list(self._local.databases.values())
@@ -229,16 +249,20 @@ class CatalogReader:
 
         conf, key = self.warehouse.conf, (self.empty, since)
         with self._local.lock:
-            tables = GatheredTables(str(conf.catalog_schema), self._made, self._local.gathered)
             needed = _starts(query.names, query.bounds, since)
+            made = frozenset(filter(self.is_made, TABLES))
+            # Others of this process may gather more while the database is asked.
+            tables = GatheredTables(str(conf.catalog_schema), made, dict(self._local.gathered))
             if not all(
-                not self.is_made(each) or tables.has(each, start, by_views=each not in query.names)
+                tables.has(each, start, by_views=each not in query.names)
                 for each, start in needed.items()
             ):
                 return None
             if key not in self._local.databases:
                 limits = (conf.query_memory_mb, conf.query_timeout_s)
-                self._local.databases[key] = LocalDatabase(tables, *limits, self.empty, since)
+                self._local.databases[key] = LocalDatabase(
+                    tables, *limits, self.empty, since, stopped=self._local.stopped
+                )
             return self._local.databases[key]
 
     def _check_readable(self, names: frozenset[str]) -> None:

@@ -164,6 +164,9 @@ class FolderReader:
     def gather(self, names: Iterable[str], since: "Since") -> None:
         """Nothing: files are near."""
 
+    def gather_for(self, queries: Iterable[str]) -> None:
+        """Nothing, as above."""
+
     def query(self, sql: str, since: "Since | None" = None) -> "pa.RecordBatchReader":
         """The rows of one query over tables and views, batch by batch.
 

@@ -65,6 +65,13 @@ class Reader(Protocol):
         """
         ...
 
+    def gather_for(self, queries: Iterable[str]) -> None:
+        """Get ready for these queries in the same way. Errors are those of the queries themselves.
+
+        Raises as `query` for a text that may not run.
+        """
+        ...
+
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
         ...

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.doctor import stored_tables
 from quotaflow.pipelines.monitoring import prometheus
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
+from quotaflow.pipelines.warehouse import gathered
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...command_line import Command, in_options
@@ -33,6 +35,7 @@ pytestmark = pytest.mark.spark
 SCHEMA = "spark_catalog.same"
 SPARK, SQL_WAREHOUSE = "spark", "sql_warehouse"
 MOVE = "move.json"
+NOW = datetime.now(UTC)
 NAMES = {
     **dict.fromkeys(("NAME", "CLIENT", "dave"), "alice"),
     **{"GROUP": "orders", "TOPIC": "unused", "REASSIGNMENT.json": MOVE, "shift.html": "-"},
@@ -139,6 +142,71 @@ def test_a_command_prints_the_same(
     printed = command(*words, *options(schema, folder, engine)).out
     assert alike(printed, schema, folder) == alike(expected, schema, folder)
     assert expected.strip()
+
+
+IN_SPARK = [("why", "alice", "--all"), ("why",), ("report", "--out", "-")]
+STATEMENTS = {
+    ("why", "alice"): 4,
+    ("why",): 3,
+    ("report", "--out", "-"): 14,
+    ("status",): 4,
+    ("show", "throttled_clients"): 3,
+    ("show", "quota_usage"): 4,
+    ("sql", "SELECT count(*) AS n FROM throttled_clients, group_lag"): 3,
+    ("what-if", "--producer-ids-rate", "0.001"): 3,
+    ("what-if", "quota", "--user", "alice", "--producer-byte-rate", "1000", *SINCE): 5,
+    ("notify", "--dry-run", "--json", *in_options(*RECEIVER)): 3,
+    ("throttle-advice", MOVE, "--json"): 5,
+}
+"""How many statements a command sends to a SQL warehouse. Two of them ask for its time zone and its
+tables. docs/databricks.md has these numbers."""
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_a_command_asks_by_few_statements(
+    command: Command, folder: Path, schema: str, fake: FakeSqlWarehouse
+) -> None:
+    sent = {}
+    for words in STATEMENTS:
+        before, code = len(fake.statements), int(words[0] == "status")
+        command(*with_file(words, folder), *options(schema, folder, SQL_WAREHOUSE), code=code)
+        sent[words] = len(fake.statements) - before
+    assert sent == STATEMENTS
+
+
+@pytest.mark.faults
+@pytest.mark.usefixtures("fake")
+@pytest.mark.parametrize("engine", [SPARK, SQL_WAREHOUSE])
+def test_doctor_says_the_same_of_tables(folder: Path, schema: str, engine: str) -> None:
+    places = ([f"warehouse.path={folder}"], options(schema, folder, engine)[1::2])
+    of_folder, of_catalog = (
+        {each.subject: each for each in stored_tables.findings(config.load(overrides=place), NOW)}
+        for place in places
+    )
+    assert of_folder.keys() - of_catalog.keys() == {"warehouse", "lock"}
+    # It counts no rows there.
+    assert of_catalog.pop("tables").observed.endswith(f"tables in {schema}")
+    assert all(of_folder[subject] == each for subject, each in of_catalog.items())
+    assert of_catalog["columns"].state == "ok"
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("words", IN_SPARK, ids=lambda words: " ".join(words[:2]))
+def test_questions_mean_the_same_in_spark(
+    command: Command,
+    folder: Path,
+    schema: str,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    # Then nothing is answered in this process.
+    monkeypatch.setattr(gathered, "MAX_VALUES", 0)
+    code = int(words[0] == "status")
+    expected = command(*words, *in_options(f"warehouse.path={folder}"), code=code).out
+    printed = command(*words, *options(schema, folder, SPARK), code=code).out
+    assert alike(printed, schema, folder) == alike(expected, schema, folder)
 
 
 def commands_of(page: str) -> list[tuple[str, ...]]:
@@ -263,6 +331,19 @@ def test_a_catalog_without_tables_names_what_fills_them(command: Command, tmp_pa
     assert "table requests was never made in spark_catalog.default" in command.error(
         "show", "requests", *places, code=1
     )
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_catalog_that_is_not_there_is_one_line_in_every_command(
+    command: Command, folder: Path
+) -> None:
+    places = options("main.quotaflow", folder, SPARK)
+    reading = [words for words in (*COMMANDS, *SLOW) if words[:2] != ("describe", "quota_usage")]
+    for words in (*reading, ("plan",), ("restore",), ("status",), ("run", "requests", "--once")):
+        printed = command(*with_file(words, folder), *places, code=2)
+        assert printed.err.splitlines()[-1].startswith("error: no catalog main "), words
+        assert "\tat " not in printed.err
+        assert printed.err.count("\n") <= 2, words
 
 
 @pytest.mark.usefixtures("schema")
