@@ -119,46 +119,33 @@ shrunk AS (
     INNER JOIN replication_time AS newest USING (cluster_id)
     WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
 ),
-signs AS (
+waits AS (
     SELECT
         cluster_id,
         minute,
         broker_id,
-        CASE WHEN api = 'PRODUCE' THEN p99_ms END AS produce_p99_ms,
-        CASE WHEN api = 'PRODUCE' THEN usual_p99_ms END AS usual_produce_p99_ms,
-        CASE WHEN api = 'FETCH' THEN p99_ms END AS fetch_p99_ms,
-        CASE WHEN api = 'FETCH' THEN usual_p99_ms END AS usual_fetch_p99_ms,
-        CAST(0 AS BIGINT) AS shrunk_partitions,
-        CASE
-            WHEN is_high AND was_high AND unix_micros(minute) - unix_micros(before) = 60000000
-                THEN 1
-            ELSE 0
-        END AS is_any_slow
+        max(CASE WHEN api = 'PRODUCE' THEN p99_ms END) AS produce_p99_ms,
+        max(CASE WHEN api = 'PRODUCE' THEN usual_p99_ms END) AS usual_produce_p99_ms,
+        max(CASE WHEN api = 'FETCH' THEN p99_ms END) AS fetch_p99_ms,
+        max(CASE WHEN api = 'FETCH' THEN usual_p99_ms END) AS usual_fetch_p99_ms,
+        bool_or(
+            coalesce(
+                is_high AND was_high AND unix_micros(minute) - unix_micros(before) = 60000000,
+                false
+            )
+        ) AS is_slow
     FROM followed
-    UNION ALL
-    SELECT
-        cluster_id,
-        minute,
-        broker_id,
-        CAST(NULL AS DOUBLE) AS produce_p99_ms,
-        CAST(NULL AS DOUBLE) AS usual_produce_p99_ms,
-        CAST(NULL AS DOUBLE) AS fetch_p99_ms,
-        CAST(NULL AS DOUBLE) AS usual_fetch_p99_ms,
-        count(*) AS shrunk_partitions,
-        CAST(NULL AS INT) AS is_any_slow
+    GROUP BY cluster_id, minute, broker_id
+),
+shrinks AS (
+    SELECT cluster_id, minute, broker_id, count(*) AS shrunk_partitions
     FROM shrunk
     GROUP BY cluster_id, minute, broker_id
 )
 
 SELECT
-    cluster_id,
+    *,
     minute AS event_time,
-    broker_id,
-    max(produce_p99_ms) AS produce_p99_ms,
-    max(usual_produce_p99_ms) AS usual_produce_p99_ms,
-    max(fetch_p99_ms) AS fetch_p99_ms,
-    max(usual_fetch_p99_ms) AS usual_fetch_p99_ms,
-    max(shrunk_partitions) AS shrunk_partitions,
-    max(is_any_slow) = 1 AS is_slow
-FROM signs
-GROUP BY cluster_id, minute, broker_id
+    coalesce(shrinks.shrunk_partitions, 0) AS shrunk_partitions
+FROM waits
+FULL OUTER JOIN shrinks USING (cluster_id, minute, broker_id)

@@ -114,21 +114,13 @@ configured AS (
 )
 
 SELECT
+    *,
     read.cluster_id,
     read.principal,
     read.client_id,
     internal.principal IS NOT NULL AS is_internal,
     configured.rack AS configured_rack,
-    read.declared_rack,
-    read.inferred_rack,
-    read.claimed_rack,
-    read.read_rack,
-    read.bytes,
-    read.cross_rack_bytes,
-    read.unknown_rack_bytes,
     read.cross_rack_bytes * 1e0 / nullif(read.bytes - read.unknown_rack_bytes, 0) AS cross_rack_share,
-    reported.reported_minutes,
-    reported.differing_minutes,
     CASE
         WHEN read.declared_rack IS NULL AND configured.rack IS NOT NULL THEN 'ignored'
         WHEN read.declared_rack IS NULL THEN 'no_rack'

@@ -115,7 +115,7 @@ others AS (
         count(*) OVER (PARTITION BY fast.cluster_id) AS principals
     FROM fast
     LEFT JOIN (SELECT DISTINCT cluster_id, principal FROM offenders) AS offending
-        ON fast.cluster_id = offending.cluster_id AND fast.principal = offending.principal
+        USING (cluster_id, principal)
     LEFT JOIN quotas AS own
         ON fast.cluster_id = own.cluster_id AND fast.principal = concat('User:', own.user)
     WHERE offending.principal IS NULL AND own.user IS NULL

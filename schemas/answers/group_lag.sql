@@ -101,10 +101,8 @@ unread AS (
             FROM snapshot_times
             WHERE table_name = 'group_offsets'
             GROUP BY cluster_id
-        ) AS taken ON members.cluster_id = taken.cluster_id
-        LEFT JOIN current_groups
-            ON members.cluster_id = current_groups.cluster_id
-            AND members.group_id = current_groups.group_id
+        ) AS taken USING (cluster_id)
+        LEFT JOIN current_groups USING (cluster_id, group_id)
     ) AS assigned
     WHERE
         assigned.topic IS NOT NULL
@@ -287,13 +285,9 @@ in_rates AS (
         / nullif(unix_micros(ends.end_known_at) - unix_micros(first.known_at), 0)
             AS records_in_per_s
     FROM ends
-    INNER JOIN recent_ends AS first
-        ON ends.cluster_id = first.cluster_id
-        AND ends.topic = first.topic
-        AND ends.partition = first.partition
-        AND first.nth = 1
+    INNER JOIN recent_ends AS first USING (cluster_id, topic, partition)
     -- A partition that ends before where it ended was made again, or lost records.
-    WHERE ends.end_offset >= first.end_offset
+    WHERE first.nth = 1 AND ends.end_offset >= first.end_offset
 ),
 recent_positions AS (
     SELECT
@@ -385,15 +379,8 @@ reached AS (
 ),
 measured AS (
     SELECT
-        cluster_id,
-        group_id,
-        group_type,
-        topic,
-        partition,
-        position,
+        *,
         known_at AS position_known_at,
-        end_offset,
-        end_known_at,
         CASE
             WHEN group_type = 'share' THEN reported_lag
             WHEN end_offset < position THEN NULL
@@ -413,13 +400,6 @@ measured AS (
         has_gaps AS is_lag_upper_bound,
         CASE WHEN is_blocked THEN end_offset - last_stable_offset ELSE 0 END AS blocked_records,
         first_offset - position AS deleted_records,
-        first_offset,
-        read_until_us,
-        read_until_offset,
-        unread_from_us,
-        unread_from_offset,
-        records_in_per_s,
-        offsets_per_s,
         CASE WHEN offsets_per_s >= 0e0 THEN offsets_per_s END AS records_out_per_s
     FROM reached
 ),
@@ -463,11 +443,7 @@ members AS (
         assigned.partition AS partition
     FROM (
         SELECT
-            cluster_id,
-            group_id,
-            member_id,
-            client_id,
-            client_address,
+            *,
             explode(assigned_partitions) AS assigned
         FROM current_group_assignments
     ) AS each_partition

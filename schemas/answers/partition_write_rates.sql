@@ -34,11 +34,9 @@ WITH produced AS (
 )
 
 SELECT
-    cluster_id,
-    topic,
-    partition,
+    *,
     max(now) AS event_time,
     max(bytes) / 60e0 AS written_bytes_per_s
 FROM produced
 WHERE topic IS NOT NULL
-GROUP BY cluster_id, topic, partition
+GROUP BY ALL

@@ -167,12 +167,7 @@ programs AS (
             ELSE singled.pattern
         END AS program
     FROM singled
-    LEFT JOIN common
-        ON singled.cluster_id = common.cluster_id
-            AND singled.principal = common.principal
-            AND singled.burst = common.burst
-            AND singled.address = common.address
-            AND singled.pattern = common.pattern
+    LEFT JOIN common USING (cluster_id, principal, burst, address, pattern)
 ),
 sourced AS (
     SELECT
@@ -292,29 +287,15 @@ features AS (
         coalesce(of_source.requests, 0) * 1e0 / source_ids AS requests_per_id,
         coalesce(of_all.requests, 0) * 1e0 / ids AS requests_per_id_of_all
     FROM bursts
-    INNER JOIN by_source
-        ON bursts.cluster_id = by_source.cluster_id
-            AND bursts.principal = by_source.principal
-            AND bursts.burst = by_source.burst
-            AND by_source.nth = 1
-    INNER JOIN by_host
-        ON bursts.cluster_id = by_host.cluster_id
-            AND bursts.principal = by_host.principal
-            AND bursts.burst = by_host.burst
-            AND by_host.nth = 1
-    LEFT JOIN produced AS of_source
-        ON by_source.cluster_id = of_source.cluster_id
-            AND by_source.principal = of_source.principal
-            AND by_source.burst = of_source.burst
-            AND by_source.source = of_source.source
+    INNER JOIN by_source USING (cluster_id, principal, burst)
+    INNER JOIN by_host USING (cluster_id, principal, burst)
+    LEFT JOIN produced AS of_source USING (cluster_id, principal, burst, source)
     LEFT JOIN (
         SELECT cluster_id, principal, burst, sum(requests) AS requests
         FROM produced
         GROUP BY cluster_id, principal, burst
-    ) AS of_all
-        ON bursts.cluster_id = of_all.cluster_id
-            AND bursts.principal = of_all.principal
-            AND bursts.burst = of_all.burst
+    ) AS of_all USING (cluster_id, principal, burst)
+    WHERE by_source.nth = 1 AND by_host.nth = 1
 ),
 judged AS (
     SELECT

@@ -113,10 +113,8 @@ offences AS (
         min(CASE WHEN producer_ids > 60 * accused.quota_per_s THEN unix_millis(taken.event_time) END)
             AS began_ms
     FROM taken
-    INNER JOIN accused
-        ON taken.cluster_id = accused.cluster_id
-            AND taken.principal = accused.principal
-            AND accused.worst = 1
+    INNER JOIN accused USING (cluster_id, principal)
+    WHERE accused.worst = 1
     GROUP BY taken.cluster_id, taken.principal, taken.client_address
 ),
 followers AS (
@@ -259,11 +257,8 @@ given AS (
             PARTITION BY uses.cluster_id, uses.broker_id, uses.event_time
         ) AS all_producer_ids
     FROM producer_id_uses AS uses
-    INNER JOIN broker_degradation AS degraded
-        ON uses.cluster_id = degraded.cluster_id
-            AND uses.broker_id = degraded.broker_id
-            AND uses.event_time = degraded.event_time
-            AND degraded.is_slow
+    INNER JOIN broker_degradation AS degraded USING (cluster_id, broker_id, event_time)
+    WHERE degraded.is_slow
     GROUP BY
         uses.cluster_id, uses.principal, uses.client_address, uses.broker_id, uses.event_time
 ),
@@ -282,21 +277,16 @@ slow AS (
             AS minutes
     FROM given
     INNER JOIN broker_degradation AS degraded USING (cluster_id, broker_id, event_time)
-    INNER JOIN offences
-        ON given.cluster_id = offences.cluster_id
-            AND given.principal = offences.principal
-            AND given.client_address = offences.client_address
-            AND unix_millis(given.event_time) > offences.began_ms
+    INNER JOIN offences USING (cluster_id, principal, client_address)
     CROSS JOIN thresholds
     WHERE
-        given.producer_ids >= 60 * least_ids_per_s
+        unix_millis(given.event_time) > offences.began_ms
+        AND given.producer_ids >= 60 * least_ids_per_s
         AND given.producer_ids >= least_share * given.all_producer_ids
 ),
 judged AS (
     SELECT
-        offences.cluster_id,
-        offences.principal,
-        offences.client_address,
+        offences.*,
         neighbours.client_pattern,
         accused.cause,
         accused.quota_per_s,
@@ -306,13 +296,10 @@ judged AS (
         brokers.brokers,
         concat(coalesce(neighbours.client_pattern, ''), ' at ', offences.client_address) AS source,
         accused.since,
-        offences.producer_ids,
         offences.producer_ids / (60e0 * ceil(bounds.offence_period_s / 60)) AS ids_per_s,
         offences.producer_ids * 1e0 / offences.all_producer_ids AS ids_share,
-        offences.allocating_connections,
         offences.producer_ids > most_ids_per_connection * offences.allocating_connections
             AS is_connection_kept,
-        offences.offending_minutes,
         CAST(ceil(bounds.offence_period_s / 60) AS BIGINT) AS period_minutes,
         neighbours.other_principals,
         neighbours.other_principal,

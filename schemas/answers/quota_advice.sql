@@ -100,20 +100,9 @@ altered AS (
 ),
 windows AS (
     SELECT
-        used.cluster_id,
-        used.principal,
-        used.quota_type,
-        used.broker_id,
-        used.event_time,
-        used.last_window,
+        used.*,
         coalesce(rules.percentile, 0.99) AS percentile,
-        coalesce(rules.headroom, 0.25) AS headroom,
-        used.usage,
-        used.peak_usage,
-        used.windows,
-        used.is_throttled,
-        used.quota,
-        used.quota_level
+        coalesce(rules.headroom, 0.25) AS headroom
     FROM user_usage_windows AS used
     INNER JOIN newest USING (cluster_id)
     LEFT JOIN rules USING (cluster_id)
@@ -132,15 +121,13 @@ ranked AS (
             PARTITION BY cluster_id, principal, quota_type, broker_id ORDER BY usage
         ) AS nth,
         sum(windows) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
-        row_number() OVER (
-            PARTITION BY cluster_id, principal, quota_type
-            ORDER BY last_window DESC, broker_id, usage, quota
-        ) AS age,
-        first_value(quota) OVER (
-            PARTITION BY cluster_id, principal, quota_type
-            ORDER BY last_window DESC, broker_id, usage, quota
-        ) AS quota_in_force
+        row_number() OVER newest_first AS age,
+        first_value(quota) OVER newest_first AS quota_in_force
     FROM windows
+    WINDOW newest_first AS (
+        PARTITION BY cluster_id, principal, quota_type
+        ORDER BY last_window DESC, broker_id, usage, quota
+    )
 ),
 of_brokers AS (
     SELECT
@@ -279,19 +266,4 @@ SELECT
     rounded.until
 FROM rounded
 INNER JOIN windows USING (cluster_id, principal, quota_type)
-GROUP BY
-    rounded.cluster_id,
-    rounded.principal,
-    rounded.quota_type,
-    rounded.advice,
-    rounded.recommended,
-    rounded.quota,
-    rounded.quota_level,
-    rounded.percentile_usage,
-    rounded.peak_usage,
-    rounded.windows,
-    rounded.windows_in_force,
-    rounded.throttled_windows,
-    rounded.altered_at,
-    rounded.since,
-    rounded.until
+GROUP BY ALL

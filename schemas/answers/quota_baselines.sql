@@ -142,19 +142,11 @@ busiest AS (
 )
 
 SELECT
+    *,
     busiest.cluster_id,
+    busiest.quota_type,
     substr(busiest.principal, 6) AS user,
     busiest.client_id,
-    busiest.quota_type,
-    busiest.broker_id,
-    busiest.usage_p99,
-    busiest.usage_median,
-    busiest.windows,
-    history.history_s,
-    busiest.since,
-    history.until,
-    applied.quota,
-    applied.quota_level,
     -- Network threads are charged too, and no log line has their time, nor bytes of SHARE_FETCH.
     busiest.quota_type = 'request_percentage' OR unlogged.principal IS NOT NULL AS is_estimated
 FROM busiest

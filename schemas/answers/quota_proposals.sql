@@ -190,10 +190,7 @@ SELECT
     END AS offence,
     CASE WHEN advised.advice = 'raise' THEN 'raise' END AS direction
 FROM budgeted AS advised
-LEFT JOIN diagnosed
-    ON advised.cluster_id = diagnosed.cluster_id
-        AND advised.user = diagnosed.user
-        AND advised.quota_type = diagnosed.quota_type
+LEFT JOIN diagnosed USING (cluster_id, user, quota_type)
 LEFT JOIN own_quotas
     ON advised.cluster_id = own_quotas.cluster_id
         AND advised.user = own_quotas.user

@@ -37,10 +37,7 @@ WITH newest AS (
 )
 
 SELECT
-    moved.cluster_id,
-    moved.flow,
-    moved.client_rack,
-    moved.broker_rack,
+    *,
     sum(moved.requests) AS requests,
     sum(moved.bytes) AS bytes,
     sum(moved.cross_rack_bytes) AS cross_rack_bytes,
@@ -53,4 +50,4 @@ SELECT
 FROM rack_traffic_by_hour AS moved
 INNER JOIN newest USING (cluster_id)
 WHERE unix_millis(moved.hour) > unix_millis(newest.hour) - 86400000
-GROUP BY moved.cluster_id, moved.flow, moved.client_rack, moved.broker_rack
+GROUP BY ALL

@@ -276,31 +276,12 @@ places AS (
 )
 
 SELECT
+    *,
     advised.cluster_id,
     advised.principal,
     advised.client_id,
     advised.topic,
     advised.unnamed_topic_id,
-    advised.client_software_name,
-    advised.client_software_version,
-    advised.advice,
-    places.broker_id,
-    advised.first_seen,
-    advised.last_seen,
-    advised.uncommitted_answers,
-    advised.unavailable_answers,
-    advised.too_small_answers,
-    advised.answers_leader_has,
-    advised.too_large_answers,
-    advised.unknown_answers,
-    advised.redirect_loop_answers,
-    advised.failed_redirect_answers,
-    advised.spin_answers,
-    advised.stale_metadata_answers,
-    advised.other_error_answers,
-    advised.resets,
-    advised.diverged_answers,
-    advised.lagging_minutes,
     advised.lagging_minutes > 0 AS stays_on_lagging_follower
 FROM advised
 LEFT JOIN places

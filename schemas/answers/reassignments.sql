@@ -40,16 +40,7 @@
 --   last_fetch_time TIMESTAMP: time of its last fetch while behind; null: none was seen
 
 WITH by_topic AS (
-    SELECT
-        changes.cluster_id,
-        changes.event_time,
-        changes.change,
-        changes.topic,
-        changes.partition,
-        changes.replica_id,
-        changes.place,
-        changes.principal,
-        changes.client_id
+    SELECT *
     FROM reassignment_changes AS changes
     WHERE changes.error_code IN (0, 108)
 ),

@@ -270,9 +270,7 @@ causes AS (
             ) AS topics_before
         FROM placed
         WHERE event IN ('joined', 'subscription_changed')
-    ) AS p
-        ON p.cluster_id = e.cluster_id AND p.group_id = e.group_id
-            AND p.group_type = e.group_type AND p.life = e.life
+    ) AS p USING (cluster_id, group_id, group_type, life)
     WHERE e.group_type <> 'classic' AND p.event = 'subscription_changed'
         AND p.ms > e.prior_start_ms AND p.ms <= e.start_ms
         AND (p.topics_before IS NULL OR p.subscribed_topics IS NULL

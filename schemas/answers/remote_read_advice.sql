@@ -151,9 +151,8 @@ limits AS (
         TRY_CAST(coalesce(of_topic.local_bytes, defaults.local_bytes) AS BIGINT) AS local_bytes,
         TRY_CAST(coalesce(of_topic.whole_bytes, defaults.whole_bytes) AS BIGINT) AS whole_bytes
     FROM (SELECT DISTINCT cluster_id, topic FROM read) AS topics
-    LEFT JOIN retentions AS of_topic
-        ON topics.cluster_id = of_topic.cluster_id AND topics.topic = of_topic.topic
-    LEFT JOIN defaults ON topics.cluster_id = defaults.cluster_id
+    LEFT JOIN retentions AS of_topic USING (cluster_id, topic)
+    LEFT JOIN defaults USING (cluster_id)
 ),
 produced AS (
     SELECT traffic.cluster_id, traffic.topic, sum(traffic.bytes) AS bytes
@@ -173,7 +172,7 @@ copies AS (
 steps AS (
     SELECT
         cluster_id,
-        'read_sooner' AS advice,
+        CASE grouping(principal) WHEN 0 THEN 'read_sooner' ELSE 'raise_local_retention' END AS advice,
         principal,
         client_id,
         topic,
@@ -185,23 +184,7 @@ steps AS (
         CAST(NULL AS BIGINT) AS fetch_quota,
         CASE WHEN count(age_ms) < count(*) THEN 'older_than_ends' END AS unknown_reason
     FROM aged
-    GROUP BY cluster_id, principal, client_id, topic
-    UNION ALL
-    SELECT
-        cluster_id,
-        'raise_local_retention' AS advice,
-        CAST(NULL AS STRING) AS principal,
-        CAST(NULL AS STRING) AS client_id,
-        topic,
-        CAST(NULL AS INT) AS broker_id,
-        sum(bytes) AS bytes,
-        sum(fetches) AS fetches,
-        sum(empty_time_ms) AS empty_time_ms,
-        CASE WHEN count(age_ms) = count(*) THEN max(age_ms) END AS read_age_ms,
-        CAST(NULL AS BIGINT) AS fetch_quota,
-        CASE WHEN count(age_ms) < count(*) THEN 'older_than_ends' END AS unknown_reason
-    FROM aged
-    GROUP BY cluster_id, topic
+    GROUP BY GROUPING SETS ((cluster_id, principal, client_id, topic), (cluster_id, topic))
     UNION ALL
     SELECT
         cluster_id,

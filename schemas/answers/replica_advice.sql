@@ -202,15 +202,7 @@ steps AS (
         min(api_version) AS api_version,
         sum(redirects) AS redirects
     FROM targets
-    GROUP BY
-        cluster_id,
-        advice,
-        of_principal,
-        of_client_id,
-        of_rack,
-        of_topic,
-        of_topic_id,
-        of_broker_id
+    GROUP BY ALL
     UNION ALL
     SELECT
         cluster_id,

@@ -59,18 +59,14 @@ old_entries AS (
         checks.event_time,
         cleaners.principal IS NOT NULL AS is_ours
     FROM throttled_replica_setters AS entries
-    INNER JOIN throttle_checks AS checks
-        ON entries.cluster_id = checks.cluster_id
-            AND entries.topic = checks.topic
-            AND entries.side = checks.side
-            AND checks.finding = 'stale_list'
+    INNER JOIN throttle_checks AS checks USING (cluster_id, topic, side)
     LEFT JOIN cleaners
         ON entries.cluster_id = cleaners.cluster_id AND entries.set_by = cleaners.principal
     LEFT JOIN throttled_replica_proposals AS grows
         ON entries.cluster_id = grows.cluster_id
             AND entries.topic = grows.entity_name
             AND concat(entries.side, '.replication.throttled.replicas') = grows.config_key
-    WHERE grows.entity_name IS NULL
+    WHERE checks.finding = 'stale_list' AND grows.entity_name IS NULL
 ),
 old_lists AS (
     SELECT

@@ -26,12 +26,10 @@ WITH sizes AS (
         -- The request log alone has the size on the wire.
         avg(CAST(CASE WHEN route = 'request_log' THEN wire_bytes END AS DOUBLE)) AS avg_wire_bytes
     FROM unique_pushes AS pushes
-    INNER JOIN client_coverage AS coverage
-        ON pushes.cluster_id = coverage.cluster_id
-            AND pushes.client_instance_id = coverage.client_instance_id
-            AND coverage.state = 'active'
+    INNER JOIN client_coverage AS coverage USING (cluster_id, client_instance_id)
     WHERE
-        pushes.accepted
+        coverage.state = 'active'
+        AND pushes.accepted
         AND unix_millis(pushes.event_time) >= unix_millis(coverage.as_of) - 604800000
     GROUP BY pushes.cluster_id, pushes.client_instance_id
 ),
@@ -49,11 +47,8 @@ clients AS (
         max(avg_wire_bytes) AS avg_wire_bytes
     FROM metric_alerts AS alerts
     LEFT JOIN sizes USING (cluster_id, client_instance_id)
-    INNER JOIN client_coverage AS coverage
-        ON alerts.cluster_id = coverage.cluster_id
-            AND alerts.client_instance_id = coverage.client_instance_id
-            AND coverage.state = 'active'
-    WHERE is_open AND subscribe_metrics IS NOT NULL
+    INNER JOIN client_coverage AS coverage USING (cluster_id, client_instance_id)
+    WHERE coverage.state = 'active' AND is_open AND subscribe_metrics IS NOT NULL
     GROUP BY alerts.cluster_id, rule, alerts.client_instance_id
 ),
 ordered AS (
@@ -116,10 +111,7 @@ SELECT
     20 AS priority
 FROM proposed
 CROSS JOIN (VALUES ('metrics'), ('interval.ms'), ('match')) AS keys (config_key)
-LEFT JOIN resources
-    ON proposed.cluster_id = resources.cluster_id
-        AND proposed.entity_name = resources.entity_name
-        AND keys.config_key = resources.config_key
+LEFT JOIN resources USING (cluster_id, entity_name, config_key)
 UNION ALL
 SELECT
     resources.cluster_id,

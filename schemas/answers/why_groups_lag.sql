@@ -77,11 +77,7 @@ farthest AS (
             END
         ) AS position_by_end
     FROM group_positions AS positions
-    INNER JOIN group_lag AS lags
-        ON positions.cluster_id = lags.cluster_id
-        AND positions.group_id = lags.group_id
-        AND positions.topic = lags.topic
-        AND positions.partition = lags.partition
+    INNER JOIN group_lag AS lags USING (cluster_id, group_id, topic, partition)
     GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
 ),
 partitions AS (
@@ -110,16 +106,9 @@ partitions AS (
             ORDER BY lags.lag DESC NULLS LAST, lags.partition
         ) AS nth
     FROM group_lag AS lags
-    INNER JOIN newest ON lags.cluster_id = newest.cluster_id
-    LEFT JOIN farthest
-        ON lags.cluster_id = farthest.cluster_id
-        AND lags.group_id = farthest.group_id
-        AND lags.topic = farthest.topic
-        AND lags.partition = farthest.partition
-    LEFT JOIN readable_partitions AS readable
-        ON lags.cluster_id = readable.cluster_id
-        AND lags.topic = readable.topic
-        AND lags.partition = readable.partition
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN farthest USING (cluster_id, group_id, topic, partition)
+    LEFT JOIN readable_partitions AS readable USING (cluster_id, topic, partition)
 ),
 judged_partitions AS (
     SELECT
@@ -145,7 +134,7 @@ usual_in AS (
         (max(ends.end_offset) - min(ends.end_offset)) * 1e6
         / (max(unix_micros(ends.known_at)) - min(unix_micros(ends.known_at))) AS per_s
     FROM partition_ends AS ends
-    INNER JOIN newest ON ends.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_micros(ends.known_at) <= newest.since_us
     GROUP BY ends.cluster_id, ends.topic, ends.partition
     HAVING max(unix_micros(ends.known_at)) - min(unix_micros(ends.known_at)) >= 600000000
@@ -159,7 +148,7 @@ usual_out AS (
         (max(positions.position) - min(positions.position)) * 1e6
         / (max(unix_micros(positions.known_at)) - min(unix_micros(positions.known_at))) AS per_s
     FROM group_positions AS positions
-    INNER JOIN newest ON positions.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE unix_micros(positions.known_at) <= newest.since_us
     GROUP BY positions.cluster_id, positions.group_id, positions.topic, positions.partition
     HAVING max(unix_micros(positions.known_at)) - min(unix_micros(positions.known_at)) >= 600000000
@@ -221,26 +210,13 @@ lagging AS (
         ) AS stuck_partition,
         sum(CASE WHEN partitions.members > 0 THEN 1 ELSE 0 END) AS assigned_partitions
     FROM judged_partitions AS partitions
-    LEFT JOIN usual_in
-        ON partitions.cluster_id = usual_in.cluster_id
-        AND partitions.topic = usual_in.topic
-        AND partitions.partition = usual_in.partition
-    LEFT JOIN usual_out
-        ON partitions.cluster_id = usual_out.cluster_id
-        AND partitions.group_id = usual_out.group_id
-        AND partitions.topic = usual_out.topic
-        AND partitions.partition = usual_out.partition
+    LEFT JOIN usual_in USING (cluster_id, topic, partition)
+    LEFT JOIN usual_out USING (cluster_id, group_id, topic, partition)
     GROUP BY partitions.cluster_id, partitions.group_id, partitions.topic
     HAVING
-        sum(
-            CASE
-                WHEN partitions.position > partitions.end_offset
-                    AND partitions.position_by_end > partitions.end_offset THEN 1
-                ELSE 0
-            END
-        ) > 0
+        beyond_end_partitions > 0
         OR max(partitions.open_s) > 60e0
-        OR sum(CASE WHEN partitions.has_uncommitted THEN 1 ELSE 0 END) > 0
+        OR uncommitted_partitions > 0
         OR max(
             CASE
                 WHEN partitions.lag > 0
@@ -268,7 +244,7 @@ clients AS (
         ) AS recent_commits,
         min(unix_micros(seen.event_time)) AS seen_from_us
     FROM group_members AS seen
-    INNER JOIN newest ON seen.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         unix_micros(seen.event_time) >= newest.since_us
         AND seen.event_time <= newest.known_at
@@ -306,7 +282,7 @@ fetched AS (
         coalesce(served.total_time_ms, 0e0) AS total_ms,
         coalesce(served.throttle_time_ms, 0e0) AS throttle_ms
     FROM requests AS served
-    INNER JOIN newest ON served.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         served.api IN ('FETCH', 'SHARE_FETCH')
         AND served.replica_id IS NULL
@@ -344,17 +320,9 @@ compared_times AS (
         of_client AS (PARTITION BY cluster_id, principal, client_id)
 ),
 metrics AS (
-    SELECT
-        points.cluster_id,
-        points.group_id,
-        points.principal,
-        points.client_id,
-        points.client_instance_id,
-        points.event_time,
-        points.metric,
-        points.value
+    SELECT points.*
     FROM client_metrics AS points
-    INNER JOIN newest ON points.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         points.metric IN (
             'org.apache.kafka.consumer.poll.idle.ratio.avg',
@@ -378,7 +346,7 @@ instances AS (
         principal,
         client_id,
         client_instance_id,
-        max(group_id) AS group_id,
+        max(group_id) AS named_group,
         -- Of polls within a millisecond Java clients have no mean any more: what they pushed before is
         -- out of date.
         CASE
@@ -405,35 +373,19 @@ instances AS (
 -- Who pushes is authenticated; the group that it names is not, so it counts only where the request
 -- log shows no members of the group.
 group_instances AS (
-    SELECT
-        clients.cluster_id,
-        clients.group_id,
-        instances.principal,
-        instances.client_id,
-        instances.poll_idle_ratio,
-        instances.time_between_polls_ms,
-        instances.last_poll_s,
-        instances.fetch_latency_ms
+    SELECT instances.*, clients.group_id
     FROM instances
     INNER JOIN clients
         ON instances.cluster_id = clients.cluster_id
         AND instances.principal IS NOT DISTINCT FROM clients.principal
         AND instances.client_id IS NOT DISTINCT FROM clients.client_id
-    WHERE instances.group_id IS NULL OR instances.group_id = clients.group_id
+    WHERE instances.named_group IS NULL OR instances.named_group = clients.group_id
     UNION ALL
-    SELECT
-        instances.cluster_id,
-        instances.group_id,
-        instances.principal,
-        instances.client_id,
-        instances.poll_idle_ratio,
-        instances.time_between_polls_ms,
-        instances.last_poll_s,
-        instances.fetch_latency_ms
+    SELECT instances.*, instances.named_group AS group_id
     FROM instances
     LEFT ANTI JOIN clients
-        ON instances.cluster_id = clients.cluster_id AND instances.group_id = clients.group_id
-    WHERE instances.group_id IS NOT NULL
+        ON instances.cluster_id = clients.cluster_id AND instances.named_group = clients.group_id
+    WHERE instances.named_group IS NOT NULL
 ),
 telemetry AS (
     SELECT
@@ -496,12 +448,12 @@ fetching AS (
         group_id,
         sum(fetches) AS fetches,
         max(fetches_per_s) AS fetches_per_s,
-        max(throttle_time_share) AS throttle_time_share,
-        max(broker_time_share) AS broker_time_share,
+        least(max(throttle_time_share), 1e0) AS throttle_time_share,
+        least(max(broker_time_share), 1e0) AS broker_time_share,
         max_by(broker_id, broker_time_share) AS broker_id,
         max_by(broker_ms, broker_time_share) AS broker_ms,
         max_by(other_brokers_ms, broker_time_share) AS other_brokers_ms,
-        max(network_ms * fetches_per_ms) AS network_time_share,
+        least(max(network_ms * fetches_per_ms), 1e0) AS network_time_share,
         max_by(network_ms, network_ms * fetches_per_ms) AS network_ms
     FROM group_fetches
     GROUP BY cluster_id, group_id
@@ -514,7 +466,7 @@ throttles AS (
         sum(used.throttle_time_ms) AS throttle_time_ms,
         max(CASE WHEN used.quota_type = used.throttled_by THEN used.quota END) AS quota
     FROM quota_usage AS used
-    INNER JOIN newest ON used.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     INNER JOIN clients
         ON used.cluster_id = clients.cluster_id
         AND used.principal IS NOT DISTINCT FROM clients.principal
@@ -550,7 +502,7 @@ sizes AS (
         max(sized.max_bytes) AS max_bytes,
         max(sized.partition_max_bytes) AS partition_max_bytes
     FROM fetch_sizes AS sized
-    INNER JOIN newest ON sized.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     INNER JOIN clients
         ON sized.cluster_id = clients.cluster_id
         AND sized.principal IS NOT DISTINCT FROM clients.principal
@@ -596,17 +548,14 @@ consumed AS (
         clients.group_id,
         moved.topic,
         sum(moved.bytes) AS consumed_bytes,
-        sum(
-            CASE
-                WHEN unix_micros(moved.event_time) >= newest.since_us + 420000000 THEN moved.bytes
-                ELSE 0
-            END
+        sum(moved.bytes) FILTER (
+            WHERE unix_micros(moved.event_time) >= newest.since_us + 420000000
         ) AS recent_bytes,
         sum(moved.cross_rack_bytes) * 1e0
         / nullif(sum(CASE WHEN moved.cross_rack_bytes IS NOT NULL THEN moved.bytes END), 0)
             AS cross_rack_share
     FROM traffic AS moved
-    INNER JOIN newest ON moved.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     INNER JOIN clients
         ON moved.cluster_id = clients.cluster_id
         AND moved.principal IS NOT DISTINCT FROM clients.principal
@@ -625,15 +574,11 @@ acquired AS (
         gained.group_id,
         gained.topic,
         sum(gained.acquired_records) AS records,
-        sum(
-            CASE
-                WHEN unix_micros(gained.event_time) >= newest.since_us + 420000000
-                    THEN gained.acquired_records
-                ELSE 0
-            END
+        sum(gained.acquired_records) FILTER (
+            WHERE unix_micros(gained.event_time) >= newest.since_us + 420000000
         ) AS recent_records
     FROM share_fetches AS gained
-    INNER JOIN newest ON gained.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         unix_micros(gained.event_time) >= newest.since_us
         AND gained.event_time <= newest.known_at
@@ -646,7 +591,7 @@ out_of_range AS (
         faults.topic,
         sum(faults.answers) AS answers
     FROM fetch_faults AS faults
-    INNER JOIN newest ON faults.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     INNER JOIN clients
         ON faults.cluster_id = clients.cluster_id
         AND faults.principal IS NOT DISTINCT FROM clients.principal
@@ -670,9 +615,8 @@ rebalanced AS (
         )) AS seen_ms,
         max_by(done.trigger, done.started_at) AS rebalance_trigger
     FROM rebalances AS done
-    INNER JOIN newest ON done.cluster_id = newest.cluster_id
-    LEFT JOIN member_counts
-        ON done.cluster_id = member_counts.cluster_id AND done.group_id = member_counts.group_id
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN member_counts USING (cluster_id, group_id)
     WHERE unix_micros(done.started_at) >= newest.since_us AND done.started_at <= newest.known_at
     GROUP BY done.cluster_id, done.group_id
 ),
@@ -680,7 +624,7 @@ timed_out AS (
     -- What Java clients give as their reason (KIP-800).
     SELECT happened.cluster_id, happened.group_id, count(*) AS poll_timeouts
     FROM group_member_events AS happened
-    INNER JOIN newest ON happened.cluster_id = newest.cluster_id
+    INNER JOIN newest USING (cluster_id)
     WHERE
         happened.event = 'left'
         AND happened.reason LIKE '%consumer poll timeout has expired%'
@@ -705,7 +649,7 @@ fenced AS (
             count(DISTINCT concat(coalesce(seen.member_id, ''), ' ', seen.client_address))
                 AS claimants
         FROM group_members AS seen
-        INNER JOIN newest ON seen.cluster_id = newest.cluster_id
+        INNER JOIN newest USING (cluster_id)
         WHERE
             seen.group_instance_id IS NOT NULL
             AND unix_micros(seen.event_time) >= newest.since_us
@@ -787,26 +731,17 @@ SELECT
     CASE WHEN lagging.group_type = 'share' THEN acquired.records END AS acquired_records,
     member_counts.groups_of_client,
     fetching.fetches_per_s,
-    CASE
-        WHEN fetching.throttle_time_share > 1e0 THEN 1e0
-        ELSE fetching.throttle_time_share
-    END AS throttle_time_share,
+    fetching.throttle_time_share,
     throttled.throttled_by,
     throttled.quota,
     limited.limit_share,
     limited.limited_by,
     limited.limit_bytes,
-    CASE
-        WHEN fetching.broker_time_share > 1e0 THEN 1e0
-        ELSE fetching.broker_time_share
-    END AS broker_time_share,
+    fetching.broker_time_share,
     fetching.broker_id,
     fetching.broker_ms,
     fetching.other_brokers_ms,
-    CASE
-        WHEN fetching.network_time_share > 1e0 THEN 1e0
-        ELSE fetching.network_time_share
-    END AS network_time_share,
+    fetching.network_time_share,
     fetching.network_ms,
     consumed.cross_rack_share,
     rebalanced.rebalances,
@@ -842,41 +777,20 @@ SELECT
     CASE WHEN lagging.stuck_partition IS NOT NULL THEN lagging.stuck_lag * 1e0 / lagging.lag END
         AS stuck_lag_share
 FROM lagging
-LEFT JOIN current_groups
-    ON lagging.cluster_id = current_groups.cluster_id
-    AND lagging.group_id = current_groups.group_id
-LEFT JOIN member_counts
-    ON lagging.cluster_id = member_counts.cluster_id
-    AND lagging.group_id = member_counts.group_id
-LEFT JOIN fetching
-    ON lagging.cluster_id = fetching.cluster_id AND lagging.group_id = fetching.group_id
-LEFT JOIN throttled
-    ON lagging.cluster_id = throttled.cluster_id AND lagging.group_id = throttled.group_id
-LEFT JOIN limited
-    ON lagging.cluster_id = limited.cluster_id AND lagging.group_id = limited.group_id
-LEFT JOIN consumed
-    ON lagging.cluster_id = consumed.cluster_id
-    AND lagging.group_id = consumed.group_id
-    AND lagging.topic = consumed.topic
-LEFT JOIN acquired
-    ON lagging.cluster_id = acquired.cluster_id
-    AND lagging.group_id = acquired.group_id
-    AND lagging.topic = acquired.topic
-LEFT JOIN rebalanced
-    ON lagging.cluster_id = rebalanced.cluster_id AND lagging.group_id = rebalanced.group_id
-LEFT JOIN telemetry
-    ON lagging.cluster_id = telemetry.cluster_id AND lagging.group_id = telemetry.group_id
-LEFT JOIN timed_out
-    ON lagging.cluster_id = timed_out.cluster_id AND lagging.group_id = timed_out.group_id
-LEFT JOIN out_of_range
-    ON lagging.cluster_id = out_of_range.cluster_id
-    AND lagging.group_id = out_of_range.group_id
-    AND lagging.topic = out_of_range.topic
-LEFT JOIN logged ON lagging.cluster_id = logged.cluster_id
-LEFT JOIN fenced
-    ON lagging.cluster_id = fenced.cluster_id AND lagging.group_id = fenced.group_id
-LEFT JOIN described
-    ON lagging.cluster_id = described.cluster_id AND lagging.group_id = described.group_id
+LEFT JOIN current_groups USING (cluster_id, group_id)
+LEFT JOIN member_counts USING (cluster_id, group_id)
+LEFT JOIN fetching USING (cluster_id, group_id)
+LEFT JOIN throttled USING (cluster_id, group_id)
+LEFT JOIN limited USING (cluster_id, group_id)
+LEFT JOIN consumed USING (cluster_id, group_id, topic)
+LEFT JOIN acquired USING (cluster_id, group_id, topic)
+LEFT JOIN rebalanced USING (cluster_id, group_id)
+LEFT JOIN telemetry USING (cluster_id, group_id)
+LEFT JOIN timed_out USING (cluster_id, group_id)
+LEFT JOIN out_of_range USING (cluster_id, group_id, topic)
+LEFT JOIN logged USING (cluster_id)
+LEFT JOIN fenced USING (cluster_id, group_id)
+LEFT JOIN described USING (cluster_id, group_id)
 WHERE
     -- Who keeps its offsets elsewhere never commits, and reads all the same.
     lagging.partitions > 0 OR coalesce(consumed.consumed_bytes, 0) = 0

@@ -44,11 +44,9 @@ WITH moved AS (
 )
 
 SELECT
-    cluster_id,
-    event_time,
+    *,
     node AS broker_id,
-    side,
     sum(bytes) AS bytes,
     sum(other_bytes) AS other_bytes
 FROM moved
-GROUP BY cluster_id, event_time, node, side
+GROUP BY ALL

@@ -67,14 +67,10 @@ SELECT
     coalesce(writes.written_bytes_per_s, 0e0) * (requested.replicas - 1) AS replicated_bytes_per_s
 FROM leads
 LEFT JOIN partition_write_rates AS writes USING (cluster_id, topic, partition)
-INNER JOIN requested
-    ON leads.cluster_id = requested.cluster_id
-        AND leads.topic = requested.topic
-        AND leads.partition = requested.partition
-        AND requested.age = 1
+INNER JOIN requested USING (cluster_id, topic, partition)
 LEFT JOIN reads
     ON leads.cluster_id = reads.cluster_id
         AND leads.topic = reads.topic
         AND leads.partition = reads.partition
         AND leads.leader_id = reads.broker_id
-WHERE requested.first_replica <> leads.leader_id
+WHERE requested.age = 1 AND requested.first_replica <> leads.leader_id

@@ -55,8 +55,7 @@ newest AS (
 )
 
 SELECT
-    newest.cluster_id,
-    newest.newest_ms,
+    *,
     coalesce(newest.newest_ms - known.known_since_ms, 0) AS history_ms,
     coalesce(policy.offence_period_s, 1800e0) AS offence_period_s,
     coalesce(policy.address_history_s, 604800e0) AS address_history_s,

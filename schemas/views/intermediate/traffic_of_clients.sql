@@ -15,13 +15,9 @@
 --     than 0
 --   unknown_rack_bytes: bytes for which one of the racks is not known
 SELECT
-    cluster_id,
+    *,
     date_trunc('HOUR', event_time) AS hour,
-    principal,
-    client_id,
-    topic,
     CASE WHEN topic IS NULL THEN topic_id END AS unnamed_topic_id,
-    direction,
     sum(bytes) AS bytes,
     sum(coalesce(cross_rack_bytes, 0)) AS cross_rack_bytes,
     sum(CASE WHEN cross_rack_bytes IS NULL THEN bytes ELSE 0 END) AS unknown_rack_bytes

@@ -81,8 +81,7 @@ ranked AS (
 )
 
 SELECT
-    cluster_id,
-    client_rack,
+    *,
     array_join(array_sort(array_agg(DISTINCT rack)), ', ') AS nearest_racks
 FROM ranked
 WHERE distance = least

@@ -17,13 +17,12 @@
 WITH changes AS (
     SELECT
         *,
-        lead(event_time) OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, config_key ORDER BY event_time
-        ) AS valid_to,
-        lag(CASE WHEN NOT is_removed THEN config_value END) OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, config_key ORDER BY event_time
-        ) AS previous_value
+        lead(event_time) OVER of_config AS valid_to,
+        lag(CASE WHEN NOT is_removed THEN config_value END) OVER of_config AS previous_value
     FROM configs
+    WINDOW of_config AS (
+        PARTITION BY cluster_id, entity_type, entity_name, config_key ORDER BY event_time
+    )
 )
 
 SELECT

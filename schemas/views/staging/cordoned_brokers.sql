@@ -36,8 +36,7 @@ own AS (
     FROM dirs
     LEFT JOIN (
         SELECT DISTINCT cluster_id, entity_name FROM dirs WHERE config_key = 'log.dirs'
-    ) AS several
-        ON dirs.cluster_id = several.cluster_id AND dirs.entity_name = several.entity_name
+    ) AS several USING (cluster_id, entity_name)
     WHERE
         dirs.config_key = 'log.dirs'
         OR (dirs.config_key = 'log.dir' AND several.entity_name IS NULL)
@@ -54,17 +53,13 @@ cordoned AS (
         max(CASE WHEN cordons.log_dir = '*' THEN 1 ELSE 0 END) AS all_of_them,
         count(own.log_dir) AS of_own
     FROM (SELECT * FROM dirs WHERE config_key = 'cordoned.log.dirs') AS cordons
-    LEFT JOIN own
-        ON cordons.cluster_id = own.cluster_id
-            AND cordons.entity_name = own.entity_name
-            AND cordons.log_dir = own.log_dir
+    LEFT JOIN own USING (cluster_id, entity_name, log_dir)
     GROUP BY cordons.cluster_id, cordons.entity_name
 )
 
 SELECT
-    cordoned.cluster_id,
+    *,
     TRY_CAST(cordoned.entity_name AS INT) AS broker_id,
-    counted.log_dirs,
     CASE WHEN cordoned.all_of_them = 1 THEN counted.log_dirs ELSE cordoned.of_own END
         AS cordoned_log_dirs,
     NOT (cordoned.all_of_them = 1 OR coalesce(cordoned.of_own >= counted.log_dirs, false))

@@ -16,8 +16,7 @@ WITH principals AS (
 )
 
 SELECT
-    cluster_id,
-    principal,
+    *,
     substring(principal, instr(principal, ':') + 1) AS user_name
 FROM principals
 WHERE principal IS NOT NULL

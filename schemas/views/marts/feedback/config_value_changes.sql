@@ -117,15 +117,13 @@ values_over_time AS (
 with_before AS (
     SELECT
         *,
-        lag(config_value) OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
-            ORDER BY event_time, known_by, source_partition, source_offset, position
-        ) AS value_before,
-        lag(is_known) OVER (
-            PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
-            ORDER BY event_time, known_by, source_partition, source_offset, position
-        ) AS is_prior_known
+        lag(config_value) OVER in_order AS value_before,
+        lag(is_known) OVER in_order AS is_prior_known
     FROM values_over_time
+    WINDOW in_order AS (
+        PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
+        ORDER BY event_time, known_by, source_partition, source_offset, position
+    )
 ),
 changes AS (
     SELECT

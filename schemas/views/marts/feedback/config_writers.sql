@@ -37,19 +37,9 @@ own AS (
 )
 
 SELECT
-    altered.cluster_id,
-    altered.entity_type,
-    altered.entity_name,
-    altered.entity_client_id,
-    altered.config_key,
+    *,
     altered.event_time AS altered_at,
     altered.principal,
-    altered.client_id,
-    altered.client_software_name,
-    altered.client_address,
-    altered.api,
-    altered.operation,
-    altered.config_value,
     altered.principal = own.principal AS is_own,
     NOT coalesce(
         altered.prior_broker_id <> altered.broker_id

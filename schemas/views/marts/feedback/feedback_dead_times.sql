@@ -88,8 +88,7 @@ measured AS (
 )
 
 SELECT
-    measured.cluster_id,
-    measured.changes,
+    *,
     CAST(measured.p95_delay_s AS DOUBLE) AS p95_delay_s,
     CAST(periods.job_period_s AS DOUBLE) AS job_period_s,
     CASE

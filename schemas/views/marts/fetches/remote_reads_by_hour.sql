@@ -73,6 +73,7 @@ fitting AS (
 )
 
 SELECT
+    *,
     hours.cluster_id,
     hours.hour,
     hours.principal,
@@ -80,19 +81,12 @@ SELECT
     hours.topic,
     CASE WHEN fitting.groups = 1 THEN fitting.last_group_id END AS group_id,
     coalesce(fitting.groups, 0) AS groups,
-    hours.fetches,
-    hours.bytes,
-    hours.fetch_time_ms,
-    hours.empty_fetches,
-    hours.over_quota_fetches,
-    hours.empty_time_ms,
     CASE
         WHEN hours.empty_fetches = 0 THEN NULL
         WHEN hours.over_quota_fetches * 2 >= hours.empty_fetches THEN 'remote_fetch_quota'
         ELSE 'remote_storage'
     END AS limiter,
-    hours.bytes * prices.remote_read_per_gib / 1073741824.0 AS remote_read_cost,
-    prices.currency
+    hours.bytes * prices.remote_read_per_gib / 1073741824.0 AS remote_read_cost
 FROM hours
 LEFT JOIN fitting
     ON hours.cluster_id = fitting.cluster_id

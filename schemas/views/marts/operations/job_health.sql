@@ -84,21 +84,11 @@ hours AS (
 )
 
 SELECT
+    *,
     coalesce(triggers.cluster_id, events.cluster_id) AS cluster_id,
     coalesce(triggers.job, events.job) AS job,
     coalesce(triggers.last_trigger, events.newest_event_time) AS last_trigger,
-    triggers.last_batch,
-    newest.query_id,
-    newest.batch_id,
-    newest.duration_ms,
-    newest.processed_rows_per_s,
-    newest.behind_offsets,
-    newest.behind_files,
-    newest.behind_bytes,
-    newest.state_rows,
-    newest.state_bytes,
     events.newest_event_time,
-    hours.batches,
     hours.rows_in,
     hours.rows_out,
     hours.rows_left_out,

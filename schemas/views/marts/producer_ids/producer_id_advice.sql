@@ -99,31 +99,13 @@ newest AS (
 )
 
 SELECT
+    *,
     totals.cluster_id,
     totals.principal,
-    cause,
     coalesce(is_accused, false) AS is_accused,
-    source,
-    started_at,
-    ended_at,
-    ids,
-    clients,
-    hosts,
-    source_ids,
-    source_clients,
-    median_gap_ms,
-    requests_per_id,
-    new_transactional_ids,
-    abandoned_ids,
     coalesce(bursts, 0) AS bursts,
     coalesce(accused_bursts, 0) AS accused_bursts,
     CASE WHEN is_accused THEN sources - 1 END AS other_sources,
-    new_ids,
-    max_rate_per_s,
-    max_throttle_time_ms,
-    quota_per_s,
-    p99_rate_per_s,
-    peak_rate_per_s,
     CASE
         WHEN protected.principal IS NULL
             THEN

@@ -120,8 +120,7 @@ brokers_now AS (
     LEFT JOIN (
         SELECT DISTINCT cluster_id, producer_id FROM producer_id_uses
         WHERE producer_id IS NOT NULL AND principal IS NOT NULL
-    ) AS owners
-        ON newest.cluster_id = owners.cluster_id AND newest.producer_id = owners.producer_id
+    ) AS owners USING (cluster_id, producer_id)
     WHERE nth = 1
     GROUP BY newest.cluster_id, newest.broker_id
 ),

@@ -129,8 +129,7 @@ ids AS (
         coalesce(open_transactions, 0) AS open_transactions,
         first_active_at IS NOT NULL AS was_active
     FROM owners
-    FULL OUTER JOIN active
-        ON owners.cluster_id = active.cluster_id AND owners.producer_id = active.producer_id
+    FULL OUTER JOIN active USING (cluster_id, producer_id)
 )
 
 SELECT

@@ -187,14 +187,9 @@ topic_changes AS (
 ),
 timed AS (
     SELECT
-        steps.cluster_id,
-        steps.topic,
-        steps.event_time,
+        steps.*,
         known.hour,
         known.left_us,
-        steps.stored,
-        steps.unsized,
-        steps.listed,
         sum(steps.unsized) OVER (
             PARTITION BY steps.cluster_id, steps.topic
             ORDER BY steps.event_time

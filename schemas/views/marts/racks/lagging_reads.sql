@@ -67,13 +67,7 @@ runs AS (
 )
 
 SELECT
-    cluster_id,
-    principal,
-    client_id,
-    topic_id,
-    topic,
-    partition,
-    broker_id,
+    *,
     max(leader_id) AS leader_id,
     count(*) AS lagging_minutes,
     min(event_time) AS first_seen,
@@ -81,4 +75,4 @@ SELECT
     max(hw_lag) AS max_hw_lag
 FROM runs
 WHERE growths = 3
-GROUP BY cluster_id, principal, client_id, topic_id, topic, partition, broker_id
+GROUP BY ALL

@@ -13,15 +13,7 @@
 --   refused_offset: greatest offset that was out of range; null: no session shows it
 --   reset_offset: offset that the lookup returned
 WITH refused AS (
-    SELECT
-        event.cluster_id,
-        event.event_time,
-        event.principal,
-        event.client_id,
-        event.topic,
-        event.partition,
-        event.fault,
-        event.max_fetch_offset
+    SELECT *
     FROM fetch_faults AS event
     WHERE event.fault IN (
         'unavailable_offset', 'offset_too_small', 'offset_too_large', 'out_of_range_unknown'

@@ -44,19 +44,14 @@ avoidable AS (
 )
 
 SELECT
+    *,
     moved.cluster_id,
     moved.hour,
-    moved.flow,
     moved.client_rack,
     moved.is_rack_inferred,
     moved.broker_rack,
-    moved.requests,
-    moved.bytes,
-    moved.cross_rack_bytes,
-    avoidable.avoidable_bytes,
     moved.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824.0 AS cross_rack_cost,
-    avoidable.avoidable_bytes * prices.cross_rack_per_gib / 1073741824.0 AS avoidable_cost,
-    prices.currency
+    avoidable.avoidable_bytes * prices.cross_rack_per_gib / 1073741824.0 AS avoidable_cost
 FROM moved
 LEFT JOIN avoidable
     ON moved.flow = 'consumed'

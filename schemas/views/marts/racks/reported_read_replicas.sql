@@ -52,6 +52,7 @@ reads AS (
 )
 
 SELECT
+    *,
     reports.cluster_id,
     reports.event_time,
     reports.principal,
@@ -63,8 +64,6 @@ SELECT
             THEN reports.least_report
     END AS reported_replica,
     CASE WHEN reads.least_broker = reads.greatest_broker THEN reads.least_broker END AS read_replica,
-    reads.preferred_read_replica,
-    reads.leader_id,
     CASE
         WHEN reports.least_report <> reports.greatest_report THEN 'changed'
         WHEN reads.least_broker <> reads.greatest_broker THEN 'changed'

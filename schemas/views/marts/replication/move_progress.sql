@@ -37,15 +37,12 @@ WITH intervals AS (
         max(late.last_offset) OVER of_move - min(late.first_offset) OVER of_move AS offsets
     FROM reassignments AS moves
     INNER JOIN topic_ids USING (cluster_id, topic)
-    INNER JOIN replica_lag AS late
-        ON topic_ids.cluster_id = late.cluster_id
-            AND topic_ids.topic_id = late.topic_id
-            AND moves.partition = late.partition
-            AND moves.replica_id = late.replica_id
-            AND late.last_time >= moves.requested_time
-            AND (moves.joined_time IS NULL OR late.last_time <= moves.joined_time)
+    INNER JOIN replica_lag AS late USING (cluster_id, topic_id, partition, replica_id)
     -- A replica that was in sync before has nothing to copy, even if it falls behind later.
-    WHERE moves.state <> 'in_place'
+    WHERE
+        moves.state <> 'in_place'
+        AND late.last_time >= moves.requested_time
+        AND (moves.joined_time IS NULL OR late.last_time <= moves.joined_time)
     WINDOW of_move AS (
         PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
     )

@@ -66,10 +66,5 @@ SELECT
     coalesce(measured.client_id, throttled.client_id) AS client_id,
     coalesce(measured.api, throttled.api) AS api
 FROM measured
-FULL OUTER JOIN throttled
-    ON measured.cluster_id = throttled.cluster_id
-    AND measured.minute = throttled.minute
-    AND measured.principal = throttled.principal
-    AND measured.client_id = throttled.client_id
-    AND measured.api = throttled.api
+FULL OUTER JOIN throttled USING (cluster_id, minute, principal, client_id, api)
 WHERE measured.minute IS NOT NULL OR broker_throttled_requests > 0

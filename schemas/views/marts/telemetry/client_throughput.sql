@@ -56,17 +56,11 @@ series AS (
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, series_id
 )
 SELECT
-    cluster_id,
-    minute,
-    client_instance_id,
-    principal,
-    client_id,
-    client_software_name,
-    client_software_version,
+    *,
     sum(CASE WHEN counter = 'records_sent' THEN increase END) AS records_sent,
     sum(CASE WHEN counter = 'bytes_sent' THEN increase END) AS bytes_sent,
     sum(CASE WHEN counter = 'records_in' THEN increase END) AS records_consumed,
     sum(CASE WHEN counter = 'bytes_in' THEN increase END) AS bytes_consumed,
     (max(last_end) - min(first_start) - greatest(max(lost), 0)) / 1e3 AS elapsed_ms
 FROM series
-GROUP BY 1, 2, 3, 4, 5, 6, 7
+GROUP BY ALL

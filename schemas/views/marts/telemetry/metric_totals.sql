@@ -57,27 +57,7 @@ covered AS (
 ),
 points AS (
     SELECT
-        cluster_id,
-        event_time,
-        start_time,
-        series_id,
-        client_instance_id,
-        principal,
-        client_id,
-        client_software_name,
-        client_software_version,
-        broker_id,
-        metric,
-        unit,
-        temporality,
-        is_monotonic,
-        value,
-        topic,
-        partition,
-        node_id,
-        node_kind,
-        group_id,
-        attributes,
+        *,
         NOT is_counted AS is_recovered
     FROM covered
     WHERE is_counted

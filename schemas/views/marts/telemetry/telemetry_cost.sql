@@ -34,10 +34,7 @@ WITH pushes_of_codec AS (
     FROM unique_pushes
 )
 SELECT
-    cluster_id,
-    hour,
-    broker_id,
-    compression,
+    *,
     count(*) AS pushes,
     count(*) / 3.6e3 AS pushes_per_s,
     sum(wire_bytes) AS wire_bytes,
@@ -50,4 +47,4 @@ SELECT
     sum(CASE WHEN error_code = 89 THEN 1 ELSE 0 END) AS throttled,
     sum(CASE WHEN terminating THEN 1 ELSE 0 END) AS terminating
 FROM pushes_of_codec
-GROUP BY 1, 2, 3, 4
+GROUP BY ALL

@@ -75,13 +75,9 @@ unknown_names AS (
         ON instr(replace(replace(lower(sent_keys), '.', '_'), '-', '_'), concat(',', host_key, ',')) > 0
 )
 SELECT
-    cluster_id,
-    client_software_name,
-    client_software_version,
-    kind,
-    name,
+    *,
     sum(points) AS points,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen
 FROM unknown_names
-GROUP BY cluster_id, client_software_name, client_software_version, kind, name
+GROUP BY ALL
