@@ -1,5 +1,7 @@
 """Rows of tables, made of their declarations: what a test does not name is the same everywhere."""
 
+import math
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import cache
@@ -148,6 +150,12 @@ def request(second: float, api: str, **others: Any) -> Row:
     return row("requests", second, given, api=api, total_time_ms=2.0, throttle_time_ms=0.0)
 
 
+def waits(*each_ms: float) -> list[dict[str, int]]:
+    """The histogram of requests that waited so long, as request_times has it."""
+    buckets = Counter(math.ceil(8 * math.log2(ms)) - 1 for ms in each_ms)
+    return [{"bucket": bucket, "requests": n} for bucket, n in sorted(buckets.items())]
+
+
 def times(second: float, api: str, requests: int = 10, *, each: Row, **others: Any) -> Row:
     """A minute of request_times: so many requests, with the mean time in ms of some parts.
 
@@ -160,8 +168,10 @@ def times(second: float, api: str, requests: int = 10, *, each: Row, **others: A
     throttle = sums["throttle_time_ms"]
     total = sum(sums.values()) - throttle
     waits_for_others = api in {"FETCH", "SHARE_FETCH"}
+    waited = total + throttle - sums["remote_time_ms"] * waits_for_others
     given = {
-        "waited_time_ms": total + throttle - sums["remote_time_ms"] * waits_for_others,
+        "waited_time_ms": waited,
+        "waited_histogram": waits(*[waited / requests] * requests) if waited else None,
         "total_time_ms": total,
         "longest_time_ms": total / requests,
         "timed_requests": requests,

@@ -3,10 +3,11 @@
 -- area: requests
 -- level: sampled_log
 -- description: When clients waited or failed on the last day, one row {per}. A minute counts in which
---   a client of five or more requests waits three times as long as it usually does, waits a second,
---   waits for a quota, or gets errors. Any number of waits for a quota counts from ten seconds on. A
---   client of fewer than ten minutes is compared with others of the same minute. Minutes at most two
---   apart are one time. A client without a symptom has no row. client_diagnoses says why
+--   five or more requests, and one in ten, wait 50 ms, and the mean is three times the usual one, or a
+--   second. So does one in which a client of five or more requests waits for a quota twice, or gets
+--   errors. Any number of waits for a quota counts from ten seconds on. A client of fewer than ten
+--   minutes is compared with others of the same minute. Minutes at most two apart are one time. A
+--   client without a symptom has no row. client_diagnoses says why
 -- key: cluster_id, since, principal, program, api, symptom
 -- time: since
 -- clustering: principal
@@ -61,6 +62,10 @@ WITH minutes AS (
         api,
         request_count,
         timed_requests,
+        throttled_requests,
+        -- A row of an older version has no histogram: each of its requests counts as long.
+        CASE WHEN waited_histogram IS NULL AND waited_time_ms > 0e0 THEN timed_requests END
+            AS unmeasured_requests,
         waited_time_ms,
         throttle_time_ms,
         request_queue_time_ms,
@@ -71,6 +76,28 @@ WITH minutes AS (
         bytes
     FROM request_times
     WHERE principal IS NOT NULL
+),
+long_waits AS (
+    -- Requests that waited 50 ms or longer: above 2^(45 / 8) ms.
+    SELECT
+        cluster_id,
+        minute,
+        principal,
+        program,
+        api,
+        sum(CASE WHEN counted.bucket >= 45 THEN counted.requests END) AS seen_long_requests
+    FROM (
+        SELECT
+            cluster_id,
+            event_time AS minute,
+            principal,
+            coalesce(program_of(client_id), '') AS program,
+            api,
+            explode(waited_histogram) AS counted
+        FROM request_times
+        WHERE principal IS NOT NULL AND waited_time_ms >= 49e0
+    ) AS waits
+    GROUP BY cluster_id, minute, principal, program, api
 ),
 newest AS (
     SELECT cluster_id, max(minute) AS newest_minute FROM minutes GROUP BY cluster_id
@@ -84,6 +111,8 @@ per_minute AS (
         api,
         sum(request_count) AS request_count,
         nullif(sum(timed_requests), 0) AS requests,
+        sum(throttled_requests) AS throttled_requests,
+        coalesce(sum(unmeasured_requests), 0) AS unmeasured_requests,
         sum(waited_time_ms) AS waited,
         sum(throttle_time_ms) AS throttle,
         sum(request_queue_time_ms) AS request_queue,
@@ -172,13 +201,20 @@ judged AS (
                     requests >= 5
                     AND waited / requests >= 5e1
                     AND (
-                        throttle >= 0.25e0 * waited
-                        OR waited / requests >= 3e0 * usual_ms
+                        (throttle >= 0.25e0 * waited AND throttled_requests >= 2)
                         OR (
-                            usual_ms IS NULL
-                            AND (waited - unlike_peers) / requests >= 3e0 * peers_ms
+                            -- One long request among few lifts the mean.
+                            long_requests >= 5
+                            AND long_requests >= 0.1e0 * requests
+                            AND (
+                                waited / requests >= 3e0 * usual_ms
+                                OR (
+                                    usual_ms IS NULL
+                                    AND (waited - unlike_peers) / requests >= 3e0 * peers_ms
+                                )
+                                OR waited / requests >= 1e3
+                            )
                         )
-                        OR waited / requests >= 1e3
                     )
                 )
                 -- Many small requests, each of which waits little, or few that wait long: the client
@@ -197,8 +233,10 @@ judged AS (
             api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH') AS is_data,
             peers_own_ms + CASE WHEN replicas > 0e0 THEN coalesce(peers_replicas_ms, 0e0) ELSE 0e0 END
                 AS peers_ms,
-            CASE WHEN peers_replicas_ms IS NULL THEN replicas ELSE 0e0 END AS unlike_peers
+            CASE WHEN peers_replicas_ms IS NULL THEN replicas ELSE 0e0 END AS unlike_peers,
+            coalesce(seen_long_requests, 0) + unmeasured_requests AS long_requests
         FROM per_minute
+        LEFT JOIN long_waits USING (cluster_id, minute, principal, program, api)
         LEFT JOIN usual USING (cluster_id, principal, program, api)
         LEFT JOIN peers USING (cluster_id, minute, api)
         LEFT JOIN replicated_peers USING (cluster_id, minute, api)

@@ -19,6 +19,7 @@ from ...rows import (
     setting,
     times,
     used,
+    waits,
 )
 from .view_tables import Tables, signals, view
 
@@ -141,6 +142,35 @@ def test_few_long_waits_for_a_quota_are_a_symptom() -> None:
     rows = diagnosed(among_healthy(*fetches))
     assert {(row["principal"], row["symptom"]) for row in rows} == {("User:bad", "slow")}
     assert rows[0]["cause"] == "quota"
+
+
+@cases(
+    ("each_ms", "is_slow"),
+    ("one of five waits two seconds", [2_000.0] + [5.0] * 4, False),
+    ("one of a hundred waits a minute", [60_000.0] + [5.0] * 99, False),
+    ("five of a thousand wait twenty seconds", [20_000.0] * 5 + [5.0] * 995, False),
+    ("five of fifty wait two seconds", [2_000.0] * 5 + [5.0] * 45, True),
+    ("five of five wait half a second", [500.0] * 5, True),
+)
+def test_few_slow_requests_make_no_slow_client(each_ms: list[float], *, is_slow: bool) -> None:
+    """One long request among few lifts the mean: most requests are as usual."""
+    mean = {"local": sum(each_ms) / len(each_ms)}
+    during = {"waited_histogram": waits(*each_ms)}
+    fault = minutes("User:bad", mean, requests=len(each_ms), during=during)
+    assert bool(diagnosed(among_healthy(*fault))) is is_slow
+
+
+@cases(
+    ("throttled", "is_slow"),
+    ("one of five was throttled for two seconds", 1, False),
+    ("two of five were", 2, True),
+)
+def test_one_throttle_makes_no_slow_client(throttled: int, *, is_slow: bool) -> None:
+    each_ms = [2_000.0] * throttled + [5.0] * (5 - throttled)
+    during = {"waited_histogram": waits(*each_ms), "throttled_requests": throttled}
+    fault = {"throttle": 400.0 * throttled}
+    rows = diagnosed(among_healthy(*minutes("User:bad", fault, requests=5, during=during)))
+    assert bool(rows) is is_slow
 
 
 def test_a_replica_that_moves_is_not_what_a_client_waits_for() -> None:
