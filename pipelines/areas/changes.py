@@ -24,7 +24,7 @@ _ALTERED = (
     "OR (entity_type = 'client-id' AND ({is_entity_client} OR entity_name = '')) "
     "OR (entity_type = 'ip' AND {is_entity_ip}) "
     "OR (entity_type = 'topic' AND {is_entity_topic}) "
-    "OR (entity_type = 'broker' AND (entity_name = '' OR entity_name IN "
+    "OR (entity_type = 'broker' AND (entity_name = '' OR {is_entity_broker} OR entity_name IN "
     "(SELECT CAST(broker_id AS STRING) FROM quota_usage WHERE {of_cluster} AND {is_client} "
     "AND {within:event_time}))))) AS changes "
     "LEFT JOIN error_names AS names ON changes.error_code = names.error_code "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import quotas
 from quotaflow.pipelines.areas.finding import FACT, NOW, Finding, RowProblem
-from quotaflow.pipelines.areas.question import Question, Row, everywhere, filled
+from quotaflow.pipelines.areas.question import Question, Row, any_of, everywhere, filled
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
@@ -27,14 +27,16 @@ TABLES = ("diagnoses",)
 DIAGNOSES = Question(
     "SELECT * FROM diagnoses WHERE {of_cluster} AND ((subject_kind = 'client' "
     "AND {is_program} AND {within:since:until}) OR (subject_kind = 'group' AND {is_own_group}) "
-    "OR (subject_kind = 'topic' AND {is_named_topic}))",
-    "subject_kind, until DESC, principal, client_id, group_id, topic, api, symptom, since, rank",
+    "OR (subject_kind = 'topic' AND {is_named_topic}) "
+    "OR (subject_kind = 'broker' AND {is_named_broker} AND {within:since:until}))",
+    "subject_kind, until DESC, principal, client_id, group_id, topic, broker_id, api, symptom, "
+    "since, rank",
 )
 """The causes of each symptom of a name, those that last first."""
 OF_CLUSTER = Question(
     "SELECT * FROM diagnoses WHERE {of_cluster} AND {within:until}",
-    "rank, is_ongoing DESC, waited_ms DESC NULLS LAST, lag DESC NULLS LAST, subject_kind, "
-    "principal, client_id, group_id, topic, api, symptom, since",
+    "symptom = 'cost', rank, is_ongoing DESC, waited_ms DESC NULLS LAST, lag DESC NULLS LAST, "
+    "subject_kind, principal, client_id, group_id, topic, api, symptom, since",
 )
 """The causes of each symptom in a cluster, the first cause of each first."""
 MEANS = """
@@ -53,9 +55,10 @@ WAITS = f"""
 SELECT
     api,
     sum(timed_requests) AS requests,
+    count(DISTINCT concat(principal, ' ', coalesce(client_id, ''))) AS clients,
     sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
     {MEANS.strip()}
-    AND {{is_client}} AND {{within:event_time}}
+    AND ({{is_client}} OR {{is_named_broker}}) AND {{within:event_time}}
 GROUP BY api
 ORDER BY sum(waited_time_ms) DESC, api
 """
@@ -80,6 +83,8 @@ INCIDENTS = Question(
 OPEN = INCIDENTS.where("state = 'open'")
 """Incidents that go on."""
 _OF_CLIENTS = "symptom IN ('slow', 'failing')"
+_SUFFERED = ("slow", "failing", "rebalances", "unavailable")
+"""Symptoms that no other area has as a problem."""
 # Of clients a day is diagnosed, so the start of a longer incident moves: it was an event before.
 # An incident can go on within ten minutes of its end. No start of a lag is known: it is another
 # event once other groups lag.
@@ -115,10 +120,10 @@ def _suffering(rows: Sequence[Row]) -> str:
 SUFFERS = RowProblem(
     code="client_suffers",
     severity=NOW,
-    subjects="incidents in which clients wait or fail",
+    subjects="incidents in which clients wait, fail or cannot read",
     subject=("symptom", "cause", "origin", "since"),
     table="incidents",
-    question=INCIDENTS.where(f"{_OF_CLIENTS} AND {{within:since:until}}"),
+    question=INCIDENTS.where(f"{any_of('symptom', _SUFFERED)} AND {{within:since:until}}"),
     summary=_suffering,
     action=lambda rows: (
         f"`quotaflow why NAME` says what to do, first of {texts.listed(rows[0]['names'][0])}."
@@ -126,6 +131,7 @@ SUFFERS = RowProblem(
 )
 PROBLEMS = (SUFFERS,)
 
+COST = reasons.COST
 OUTSIDE = "outside"
 PARTS: Mapping[str, str] = {
     "throttle": "quota",
@@ -164,7 +170,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
             is_first = row["rank"] == 1
             yield Finding(
                 text=_text(row),
-                problem=SUFFERS if is_first and row["subject_kind"] == "client" else None,
+                problem=SUFFERS if is_first and row["symptom"] in _SUFFERED else None,
                 next_step=step(scope, row),
                 evidence_table="diagnoses",
                 evidence=row,
@@ -174,6 +180,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
 def open_incidents(most: int) -> str:
     """The query for incidents that go on, in all clusters."""
     return filled(everywhere(OPEN.first_rows), {"limit": str(most)})
+
+
+def is_of_clients(row: Mapping[str, Any]) -> bool:
+    """Whether an incident is of clients: of them alone the tables have ends."""
+    return row["symptom"] in {"slow", "failing"}
 
 
 def incident(row: Mapping[str, Any]) -> str:
@@ -216,7 +227,7 @@ def symptoms(scope: Scope) -> list[Symptom]:
     """The symptoms of the name, those that last first, then its own. Raises as Scope.rows."""
     assert scope.about is not None
     subject = scope.about.subject
-    of_subject = ("subject_kind", "principal", "client_id", "group_id", "topic")
+    of_subject = ("subject_kind", "principal", "client_id", "group_id", "topic", "broker_id")
     keys = (*of_subject, "api", "symptom", "since")
     grouped = groupby(scope.ask(DIAGNOSES), key=lambda row: [row[key] for key in keys])
     return sorted((list(group) for _, group in grouped), key=lambda causes: _order(subject, causes))
@@ -228,6 +239,7 @@ def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, float]:
         "client": row["principal"] in subject.principals or row["client_id"] in subject.client_ids,
         "group": row["group_id"] in subject.groups,
         "topic": row["topic"] in subject.topics,
+        "broker": row["broker_id"] in subject.brokers,
     }
     waits = (row["waited_ms"] or 0.0) * (row["requests"] or 0) if row["symptom"] == "slow" else 0.0
     return not row["is_ongoing"], not named[row["subject_kind"]], -waits
@@ -319,7 +331,7 @@ def when(row: Row) -> str:
     """Since when a symptom is there, and whether it still is."""
     since, until = row["since"], row["until"]
     if since is None:
-        return ""
+        return "" if row["is_ongoing"] else f"it ended by {until:%Y-%m-%d %H:%M} UTC"
     if row["is_ongoing"]:
         return f"since {since:%Y-%m-%d %H:%M} UTC"
     return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} UTC: it ended"
@@ -331,13 +343,16 @@ def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[s
     Without diagnoses only how long they wait.
     """
     assert scope.about is not None
-    name = texts.listed(scope.about.subject.name)
+    subject = scope.about.subject
+    name = f"Broker {subject.brokers[0]}" if subject.brokers else texts.listed(subject.name)
     waits = scope.rows_if_made(WAITS)
     groups = " ".join(["", *_groups(scope)])
     if not waits:
         return f"{name}: nothing is known to be wrong.{groups}", ()
     row = waits[0]
     requests = counted(int(row["requests"]), f"{row['api']} request")
+    if subject.brokers:
+        requests += f" of {counted(row['clients'], 'client')}"
     mean = texts.duration(row["waited_ms"])
     if not is_diagnosed:
         return f"{name}: {requests} waited {mean} on average. Diagnoses are missing.", ()

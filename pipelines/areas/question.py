@@ -28,7 +28,8 @@ NO_NAME = dict.fromkeys(
             "is_entity_client",
         ),
         *("is_client_id", "is_entity_ip", "is_ip", "is_address", "is_group", "is_topic"),
-        *("is_named_topic", "is_entity_topic", "is_own_broker", "is_own_group"),
+        *("is_named_topic", "is_entity_topic", "is_named_broker", "is_entity_broker"),
+        *("is_own_broker", "is_own_group"),
     ),
     "true",
 )
@@ -113,6 +114,6 @@ def undiagnosed(cause: str) -> str:
     )
 
 
-def any_of(column: str, names: Sequence[str]) -> str:
-    """The SQL condition that a column is one of the names."""
+def any_of(column: str, names: Sequence[str | int]) -> str:
+    """The SQL condition that a column is one of the values."""
     return f"{column} IN ({', '.join(map(literal, names))})" if names else "false"

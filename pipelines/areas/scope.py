@@ -84,6 +84,8 @@ class About:
             "is_topic": any_of("topic", self.topics),
             "is_named_topic": any_of("topic", self.subject.topics),
             "is_entity_topic": any_of("entity_name", self.topics),
+            "is_named_broker": any_of("broker_id", self.subject.brokers),
+            "is_entity_broker": any_of("entity_name", [*map(str, self.subject.brokers)]),
         }
 
 
@@ -193,8 +195,9 @@ class Scope:
             )
         return conditions | {
             "is_own_broker": (
-                f"broker_id IN (SELECT broker_id FROM quota_usage WHERE {is_client} "
-                f"AND {self._within(WITHIN, 'event_time', 'event_time')})"
+                f"({conditions['is_named_broker']} OR broker_id IN "
+                f"(SELECT broker_id FROM quota_usage WHERE {is_client} "
+                f"AND {self._within(WITHIN, 'event_time', 'event_time')}))"
             ),
             "is_own_group": f"({' OR '.join(own_groups)})",
         }

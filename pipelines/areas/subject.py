@@ -1,6 +1,7 @@
-"""What a name means: a principal, a client, a group, a transactional id, a topic or an address."""
+"""What a name means: a principal, client, group, transactional id, topic, address or broker."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,12 @@ _CLIENT_ID = (
 _ADDRESSES = ("address_clients", "client_coverage")
 _ADDRESS = (
     "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {of_time} AND {{is_address}} LIMIT 1"
+)
+_BROKER_NAME = re.compile(r"(?:broker[- ]?)?(\d{1,9})", re.IGNORECASE)
+_BROKERS = ("brokers", "quota_usage")
+_BROKER = (
+    "SELECT broker_id FROM {table} WHERE {{of_cluster}} AND {of_time} "
+    "AND broker_id = {{broker_id}} LIMIT 1"
 )
 _TOPIC_IDS = ("topics", "topic_names")
 _TOPICS = (
@@ -71,7 +78,7 @@ _NEAR_TOPICS = (
     f"SELECT DISTINCT topic AS n FROM topic_ids WHERE {{of_cluster}} ORDER BY n LIMIT {_MAX_NAMES}"
 )
 NAMES = {
-    *(*_PRINCIPALS, *_CLIENT_IDS, *_ADDRESSES, *_TOPIC_IDS),
+    *(*_PRINCIPALS, *_CLIENT_IDS, *_ADDRESSES, *_TOPIC_IDS, *_BROKERS),
     *("topic_ids", "traffic", "requests", "client_metrics", "groups", "client_coverage"),
 }
 """The tables and views in which names are."""
@@ -100,6 +107,7 @@ class Subject:
     topics: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    brokers: tuple[int, ...] = ()
 
     @property
     def is_client(self) -> str:
@@ -165,13 +173,13 @@ class _Lookup:
             )
         )
 
-    def any_rows(self, sql: str, tables: tuple[str, ...]) -> list[dict[str, Any]]:
+    def any_rows(self, sql: str, tables: tuple[str, ...], **others: str) -> list[dict[str, Any]]:
         """The distinct rows of a query over each of these tables."""
         queries = [
             f"({sql.format(table=table, of_time=self.of_time if table in EVENTS else 'true')})"
             for table in filter(self.reader.is_made, tables)
         ]
-        return self.rows(" UNION ".join(queries)) if queries else []
+        return self.rows(" UNION ".join(queries), **others) if queries else []
 
 
 def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subject:
@@ -193,7 +201,7 @@ def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subjec
 
 def _resolved(lookup: _Lookup) -> Subject:
     name = lookup.name
-    every, with_name, topics, *of_clients = each(
+    every, with_name, topics, brokers, *of_clients = each(
         lookup.reader, lambda ask: [*ask(lookup)], _QUESTIONS
     )
     principals = named(name, every)
@@ -204,6 +212,7 @@ def _resolved(lookup: _Lookup) -> Subject:
         *(f"client id {client_id}" for client_id in client_ids),
         *dict.fromkeys(meaning for meaning, _ in others),
         *(f"topic {topic}" for topic in topics),
+        *(f"broker {broker_id}" for broker_id in brokers),
     ]
     if not meanings:
         raise UnknownNameError(name)
@@ -220,6 +229,7 @@ def _resolved(lookup: _Lookup) -> Subject:
         topics=tuple(topics),
         addresses=lookup.addresses if is_address else (),
         groups=(name,) if is_group else (),
+        brokers=tuple(brokers),
     )
 
 
@@ -259,6 +269,14 @@ def _topics(lookup: _Lookup) -> list[str]:
     return sorted(row["topic"] for row in lookup.rows(_TOPICS, *_TOPIC_IDS))
 
 
+def _brokers(lookup: _Lookup) -> list[int]:
+    """The broker of a name such as broker-1 or 1."""
+    if (number := _BROKER_NAME.fullmatch(lookup.name.strip())) is None:
+        return []
+    rows = lookup.any_rows(_BROKER, _BROKERS, broker_id=number[1])
+    return [row["broker_id"] for row in rows]
+
+
 def _of_topics(lookup: _Lookup, topics: tuple[str, ...]) -> Iterator[Client]:
     """Clients that read or write the topics, those with most bytes."""
     if topics:
@@ -271,7 +289,7 @@ def _principals(lookup: _Lookup) -> set[str]:
 
 
 _QUESTIONS: tuple[Callable[[_Lookup], Iterable[Any]], ...] = (
-    *(_principals, _client_ids, _topics),
+    *(_principals, _client_ids, _topics, _brokers),
     *(_of_requests, _of_addresses, _of_metrics, _of_groups, _of_instances),
 )
 
@@ -289,7 +307,7 @@ def _unknown(lookup: _Lookup) -> str:
     near = difflib.get_close_matches(lookup.name, list(_candidates(lookup)), n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "quota_usage is empty"
     return (
-        f"no principal, client id, group, transactional id, topic or address {lookup.name} "
+        f"no principal, client id, group, transactional id, topic, address or broker {lookup.name} "
         f"({hint}); the tables have what `quotaflow run --once` read last"
     )
 

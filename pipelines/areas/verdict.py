@@ -1,5 +1,6 @@
 """The first page of `why`: one sentence, since when, on what a name waits, causes, what to do."""
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,10 @@ _TITLE_CHARS = 8
 _LEAST_SHARE = 0.05
 _TABLES_OF = {
     "lag": ("why_groups_lag",),
+    **dict.fromkeys(
+        ("unavailable", "under_min_isr", "under_replicated"),
+        ("current_replicas", "min_isr_shrinks"),
+    ),
     "move_stalled": ("reassignments", "current_replicas", "throttle_checks"),
 }
 """By symptom, tables whose problems a diagnosis says already."""
@@ -47,6 +52,8 @@ class WhyVerdict:
     causes: tuple[CauseLine, ...] = ()
     others: tuple[Finding, ...] = ()
     """Further problems, the worst first."""
+    hint: str = ""
+    """What costs most without need, and what spares it; empty if nothing does."""
     hints: int = 0
     """Improvements: nobody suffers."""
     fine: tuple[str, ...] = ()
@@ -70,18 +77,22 @@ class WhyVerdict:
             yield from _of_cause(cause)
         for finding in self.others:
             yield _indented("also", _first(finding.text), 2)
+        if self.hint:
+            yield _indented("hint", self.hint, 2)
         if self.fine:
             yield _indented("fine", ", ".join(self.fine), 1)
 
     def _more(self, name: str) -> str:
         hints = f" ({self.hints} to improve)" if self.hints else ""
-        return f"quotaflow why {texts.listed(name)} --all{hints}"
+        return f"quotaflow why {shlex.quote(texts.listed(name))} --all{hints}"
 
 
 def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
     """The verdict from the diagnoses of a scope's name, and the problems that its areas found."""
     symptoms = diagnoses.symptoms_if_known(scope)
-    first, *further = symptoms or [[]]
+    costs = [causes[0] for causes in symptoms or () if causes[0]["symptom"] == diagnoses.COST]
+    harms = [causes for causes in symptoms or () if causes[0]["symptom"] != diagnoses.COST]
+    first, *further = harms or [[]]
     others = [_as_finding(causes[0]) for causes in further if causes[0]["is_ongoing"]]
     others += sorted(
         (each for each in problems if _rank(each) <= SOON and not _is_repeated(each, first)),
@@ -91,6 +102,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         sentence="",
         when=_when(scope, first[0] if first else None),
         others=tuple(others[:_MAX_OTHERS]),
+        hint="".join(_hint(scope, row) for row in costs[:1]),
         hints=sum(_rank(each) > SOON for each in problems),
         fine=tuple(fine),
     )
@@ -128,6 +140,11 @@ def _when(scope: Scope, row: Row | None) -> str:
 
 def _as_finding(row: Row) -> Finding:
     return Finding(text=diagnoses.sentence(row), evidence_table="diagnoses", evidence=row)
+
+
+def _hint(scope: Scope, row: Row) -> str:
+    step = diagnoses.step(scope, row)
+    return f"{diagnoses.sentence(row).rstrip('.')}: {step}"
 
 
 def _is_repeated(finding: Finding, first: diagnoses.Symptom) -> bool:

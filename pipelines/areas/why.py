@@ -166,7 +166,9 @@ def why(
     )
     of_areas = [area for area in areas if area.name != diagnoses.NAME]
     problems = [each for area in of_areas for each in area.findings if each.problem is not None]
-    fine = [area.title for area in of_areas if not area.is_problem]
+    # Other areas know nothing of brokers.
+    covered = [replication.NAME] if scope.about.subject.brokers else [area.name for area in areas]
+    fine = [area.title for area in of_areas if not area.is_problem and area.name in covered]
     return WhyAnswer(
         scope.about.subject,
         scope.cluster_id,

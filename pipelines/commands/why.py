@@ -46,7 +46,8 @@ _OF_EVIDENCE = ("principal", "client_id", "topic", "broker_id", "event_time")
 Name = Annotated[
     str | None,
     typer.Argument(
-        metavar="[NAME]", help="A principal in any form, a client id, group, topic or address."
+        metavar="[NAME]",
+        help="A principal in any form, a client id, group, topic, address, or broker-1.",
     ),
 ]
 At = Annotated[
@@ -68,7 +69,7 @@ def why(
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
-    """Show what is wrong with a client, group, topic or address, why, and what to do.
+    """Show what is wrong with a client, group, topic or broker, why, and what to do.
 
     Prints the verdict: since when, on what requests wait, the causes with the part that each
     explains, and a next step. With --all, what every area found: quotas, producer ids, racks, fetch

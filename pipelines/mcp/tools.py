@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 _WAIT_S = 30
 
-Name = Annotated[str, Field(description="A principal, client id, group, topic or address.")]
+Name = Annotated[
+    str, Field(description="A principal, client id, group, topic, address, or broker-1.")
+]
 Lookback = Annotated[str, Field(description="How far back from the end: 5m, 1h, 1d.")]
 At = Annotated[str, Field(description=f"End, as {times.FORMS}; empty: the newest window.")]
 Every = Annotated[bool, Field(description="Also what every area found, not the verdict alone.")]
@@ -57,7 +59,7 @@ class Tools:
     def why(
         self, name: Name, lookback: Lookback = "5m", at: At = "", every: Every = False
     ) -> Answer:
-        """Say what is wrong with a client, group, topic or address, why, and what to do.
+        """Say what is wrong with a client, group, topic or broker, why, and what to do.
 
         The first lines are the verdict: since when, on what requests wait, causes, a next step.
         """

@@ -105,25 +105,44 @@ def _from_source(
     except NeverMadeError:
         return
     for row in rows:
-        key = [row[name] for name in source.key]
-        notice = _notice(
-            row | {"event_time": row[source.time]}, source.kind(row), key, source.text(row)
-        )
-        labels = _labels(row, source.labels)
-        subject = [row[name] for name in source.subject]
-        yield (
-            row | labels,
-            replace(
-                notice,
-                subject=_hash(source.group, row["cluster_id"], subject) if subject else notice.key,
-                group=source.group,
-                severity=row.get("severity") or source.severity,
-                owner=row.get("owner"),
-                labels=labels,
-                lasts=bool(subject),
-                is_end=notice.kind in {ALERT_CLOSED, INCIDENT_ENDED},
-            ),
-        )
+        yield row | _labels(row, source.labels), _of_source(source, row)
+
+
+def _of_source(source: Source, row: Row) -> Notification:
+    key = [row[name] for name in source.key]
+    timed = {**row, "event_time": row[source.time]}
+    notice = _notice(timed, source.kind(row), key, source.text(row))
+    return replace(
+        notice,
+        subject=_subject(source, row) or notice.key,
+        group=source.group,
+        severity=row.get("severity") or source.severity,
+        owner=row.get("owner"),
+        labels=_labels(row, source.labels),
+        lasts=bool(source.subject),
+        is_end=notice.kind in {ALERT_CLOSED, INCIDENT_ENDED},
+    )
+
+
+def _subject(source: Source, row: Row) -> str:
+    names = [row[name] for name in source.subject]
+    return _hash(source.group, row["cluster_id"], names) if names else ""
+
+
+def open_now(conf: Conf) -> dict[str, Row] | None:
+    """By subject, incidents that tables show only while they are open; None if they cannot say."""
+    try:
+        rows = open_reader(conf).rows(diagnoses.open_incidents(_MAX_ROWS))
+    except NeverMadeError:
+        return None
+    return {_subject(INCIDENTS, row): row for row in rows if not diagnoses.is_of_clients(row)}
+
+
+def incident_end(conf: Conf, row: Row) -> Notification:
+    """That an incident ended which tables no longer show: its row, and when it was missed first."""
+    ended = {**row, "event_time": row["until"], "began_or_ended": row["until"], "of_names": None}
+    notice = _of_source(INCIDENTS, ended)
+    return replace(notice, owner=_team(conf.teams, ended))
 
 
 def _events(source: Source, since: datetime, until: datetime) -> str:
@@ -276,6 +295,16 @@ _CONFIG_CHANGE = (
     *("config_key", "config_value"),
 )
 _ENTITY = ("entity_type", "entity_name", "entity_client_id", "config_key")
+INCIDENTS = Source(
+    question=diagnoses.EVENTS,
+    key=("state", "symptom", "cause", "origin", "began_or_ended", "of_names"),
+    columns=("since", "until", "subjects", "names", "confidence"),
+    kind=lambda row: INCIDENT_OPEN if row["state"] == "open" else INCIDENT_ENDED,
+    text=diagnoses.incident,
+    group="incident",
+    labels=("symptom", "cause", "origin"),
+    subject=("symptom", "cause", "origin"),
+)
 SOURCES = (
     Source(
         question=EVENTS,
@@ -320,16 +349,7 @@ SOURCES = (
         labels=("suite", "expectation"),
         severity=_CRITICAL,
     ),
-    Source(
-        question=diagnoses.EVENTS,
-        key=("state", "symptom", "cause", "origin", "began_or_ended", "of_names"),
-        columns=("since", "until", "subjects", "names", "confidence"),
-        kind=lambda row: INCIDENT_OPEN if row["state"] == "open" else INCIDENT_ENDED,
-        text=diagnoses.incident,
-        group="incident",
-        labels=("symptom", "cause", "origin"),
-        subject=("symptom", "cause", "origin"),
-    ),
+    INCIDENTS,
     # A burst that goes on is the same event: only its end moves.
     Source(
         question=ACCUSED.question,

@@ -10,8 +10,9 @@ from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.cluster import is_like
 from quotaflow.pipelines.config.receivers import Receiver, Silence
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.monitoring import notifications, senders, sent_log
+from quotaflow.pipelines.monitoring import notifications, open_incidents, senders, sent_log
 from quotaflow.pipelines.monitoring.notifications import Notification
+from quotaflow.pipelines.monitoring.open_incidents import OpenIncidents
 from quotaflow.pipelines.monitoring.senders import Send
 from quotaflow.pipelines.monitoring.sent_log import SentLog
 from quotaflow.pipelines.monitoring.webhook import UnreachedError
@@ -36,7 +37,8 @@ class Delivery:
 
 def pending(conf: Conf, now: datetime) -> list[tuple[Notification, list[str]]]:
     """Events to send now, oldest first, and to whom. Raises ConfigError if conf has no receiver."""
-    log, notices = sent_log.open_log(conf), _read(conf, now)
+    log = sent_log.open_log(conf)
+    notices, _ = _read(conf, log, now)
     names: dict[str, list[str]] = {}
     for receiver in conf.alerts.receivers:
         for notice in _due(notices, receiver, conf.alerts, log):
@@ -53,8 +55,10 @@ def deliver(conf: Conf, now: datetime) -> list[Delivery]:
         raise _without_receivers()
     sends = [(each, senders.sender(each, now)) for each in conf.alerts.receivers]
     log = sent_log.open_log(conf)
-    notices = _read(conf, now)
-    log.forget(now - timedelta(seconds=conf.alerts.max_age_s))
+    notices, incidents = _read(conf, log, now)
+    oldest = now - timedelta(seconds=conf.alerts.max_age_s)
+    log.forget(oldest)
+    incidents.save(oldest)
     return [_deliver(notices, each, send, conf.alerts, log) for each, send in sends]
 
 
@@ -76,11 +80,23 @@ def summary(notices: Sequence[Notification]) -> Notification:
     )
 
 
-def _read(conf: Conf, now: datetime) -> list[Notification]:
+def _read(conf: Conf, log: SentLog, now: datetime) -> tuple[list[Notification], OpenIncidents]:
+    """What is to send, oldest first, and which incidents are open now."""
     if not conf.alerts.receivers:
         raise _without_receivers()
     since = now - timedelta(seconds=conf.alerts.max_age_s)
-    return notifications.read_notifications(conf, since, now)
+    notices = notifications.read_notifications(conf, since, now)
+    incidents = open_incidents.open_incidents(conf)
+    shown = notifications.open_now(conf)
+    if shown is None:
+        return notices, incidents
+    reopened = incidents.update(shown, now)
+    for notice in notices:
+        if notice.subject in reopened:
+            for receiver in conf.alerts.receivers:
+                log.times.pop(_key(receiver, notice.key), None)
+    ends = (notifications.incident_end(conf, row) for row in incidents.ended())
+    return sorted([*notices, *ends], key=lambda each: (each.event_time, each.key)), incidents
 
 
 def _deliver(

@@ -29,6 +29,7 @@ from quotaflow.pipelines.reasons.wording import (
 from quotaflow.pipelines.terminal import texts
 
 __all__ = [
+    "COST",
     "MAX_NAME_CHARS",
     "Wording",
     "Wordings",
@@ -58,6 +59,8 @@ __all__ = [
     "wordings",
 ]
 
+COST = "cost"
+"""The symptom of bytes that cost without need: nobody suffers."""
 _MAX_NAMES = 3
 
 burst = partial(worded, ("producer_id_bursts", "cause"))
@@ -100,19 +103,25 @@ def diagnosis(row: Row) -> str:
         return f"{meaning(('why_groups_lag', 'cause'), row['cause']) or cut(row['cause'])}{which}"
     if row["symptom"] == "move_stalled":
         return ""
-    return worded(("client_diagnoses", "cause"), row)
+    if row["symptom"] == COST:
+        return meaning((row["advice_table"], "advice"), row["cause"]) or cut(row["cause"])
+    return worded(_of_cause(row), row)
+
+
+def _of_cause(row: Row) -> Place:
+    is_client = row["symptom"] in {"slow", "failing"}
+    return "client_diagnoses" if is_client else "cluster_symptoms", "cause"
 
 
 def diagnosis_step(row: Row) -> str | None:
     """What to do about a cause of a row of diagnoses; None if nothing can be said."""
     if row["symptom"] == "lag":
         return lag_step(row)
+    if row["symptom"] == COST:
+        return worded((row["advice_table"], "advice"), {**row, "advice": row["cause"]})
     is_move = row["symptom"] == "move_stalled"
-    place, code = (
-        (("diagnoses", "symptom"), row["symptom"])
-        if is_move
-        else (("client_diagnoses", "cause"), row["cause"])
-    )
+    place = ("diagnoses", "symptom") if is_move else _of_cause(row)
+    code = row[place[1]]
     wording = wordings()[place].by_code.get(code)
     return None if wording is None or wording.cure is None else rendered(wording.cure, row)
 

@@ -51,7 +51,7 @@ def section(scope: Scope) -> ReportSection:
 
 def _charts(rows: Sequence[Row]) -> tuple[Figure, ...]:
     """On what the slow clients wait, a part of the bar for each part of the budget."""
-    slow = [row for row in rows if row["rank"] == 1 and row["symptom"] == "slow"][:MAX_BARS]
+    slow = [row for row in rows if row["rank"] == 1 and row["budget"]][:MAX_BARS]
     if not slow:
         return ()
     budgets = [dict(diagnoses.parts(row)) for row in slow]

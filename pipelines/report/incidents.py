@@ -16,11 +16,17 @@ MAX_CARDS = 6
 """The first screen shows this many cards; the others are folded."""
 _MAX_NAMES = 4
 _CHARS = 300
-_COLUMNS = {"lag": "group_id", "move_stalled": "topic"}
+_OF_TOPICS = ("move_stalled", "unavailable", "under_min_isr", "under_replicated")
+_COLUMNS = {"lag": "group_id", "rebalances": "group_id"} | dict.fromkeys(_OF_TOPICS, "topic")
 """By symptom, the column of a diagnosis that names who suffers; else it is the client."""
+_SUFFERS = diagnoses.SUFFERS.code
 _CODES = {
-    "slow": {diagnoses.SUFFERS.code},
-    "failing": {diagnoses.SUFFERS.code},
+    "slow": {_SUFFERS},
+    "failing": {_SUFFERS},
+    "rebalances": {_SUFFERS},
+    "unavailable": {_SUFFERS, "replicas_out_of_sync", "partition_under_min_isr"},
+    "under_min_isr": {"replicas_out_of_sync", "partition_under_min_isr"},
+    "under_replicated": {"replicas_out_of_sync", "partition_at_min_isr"},
     "lag": {"group_falls_behind", "group_behind"},
     "move_stalled": {"move_stuck", "move_stalled"},
 }

@@ -21,7 +21,7 @@ from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
-_IN_WHY = {PRINCIPAL, CLIENT, GROUP, TOPIC}
+_IN_WHY = {BROKER, PRINCIPAL, CLIENT, GROUP, TOPIC}
 """Those that `quotaflow why` knows."""
 _LOOKBACK = timedelta(minutes=5)
 _TEXT_CHARS = 1_000
@@ -54,8 +54,9 @@ def page(scope: Scope, kind: str, name: str) -> SubjectPage:
             raise UnknownNameError(f"the tables have no {kind} {texts.listed(name)}")
         return SubjectPage((), "", (), "", drawn)
     period = Period(None, _LOOKBACK)
+    full_name = f"broker-{name}" if kind == BROKER else name
     try:
-        answered = why(scope.reader, name, period, scope.cluster_id or None, scope.conf)
+        answered = why(scope.reader, full_name, period, scope.cluster_id or None, scope.conf)
     except UnknownNameError:
         if not has_rows:
             raise
@@ -85,6 +86,7 @@ def _readable(verdict: WhyVerdict) -> WhyVerdict:
         verdict,
         sentence=shown(verdict.sentence),
         change=shown(verdict.change),
+        hint=shown(verdict.hint),
         causes=tuple(
             replace(each, text=shown(each.text), step=each.step and shown(each.step))
             for each in verdict.causes

@@ -116,6 +116,7 @@ handlers AS (
         id,
         max(CASE WHEN is_own THEN handler_ms END) / nullif(sum(handler_ms), 0e0) AS own_share,
         sum(handler_ms) AS all_ms,
+        count(CASE WHEN same_api_requests > 0 THEN 1 END) AS broker_clients,
         max(
             CASE
                 WHEN NOT is_own
@@ -403,6 +404,7 @@ SELECT
     changes.last.at AS changed_at,
     handlers.all_ms * 1e3 / (unix_micros(episodes.until) - unix_micros(episodes.since))
         AS handlers_busy,
+    handlers.broker_clients,
     handlers.own_share,
     handlers.busiest.ms / nullif(handlers.all_ms, 0e0) AS neighbour_share,
     handlers.busiest.principal AS neighbour_principal,

@@ -97,7 +97,9 @@ def given(tokens: list[str]) -> Iterator[str]:
 
 SIGNALS_OF = {
     "desired_configs": SIGNALS,
-    "diagnoses": {"client", "first", "failed_requests"},
+    "diagnoses": {"client", "first", "failed_requests", "advice_table", "bytes_per_hour"}
+    | {"clients_hit", "broker_clients", "rebalances", "stopped_ms", "partitions", "min_in_sync"},
+    "cluster_symptoms": {"rebalances", "of_cause", "partition", "leader", "isr"},
     "client_diagnoses": {*client_causes.SIGNALS, *client_causes.FACTS},
     "why_groups_lag": {name for names in lag_cause.SIGNALS.values() for name in names},
 }
@@ -105,14 +107,17 @@ SIGNALS_OF = {
 FINDINGS = next(
     column.comment for column in TABLES["throttle_checks"].columns if column.name == "finding"
 )
-SYMPTOMS = {"slow", "failing", "lag", "move_stalled"}
+SYMPTOMS = {"slow", "failing", "lag", "move_stalled", "rebalances"}
+SYMPTOMS |= {"unavailable", "under_min_isr", "under_replicated"}
 OF_RULES = {
     ("why_groups_lag", "cause"): {*lag_cause.CAUSES, lag_cause.UNKNOWN},
     ("client_diagnoses", "cause"): {*diagnosis.CAUSES},
     ("throttle_checks", "finding"): {*re.findall(r"\b[a-z]+_\w+", FINDINGS)}
     - {"throttle_sizing", "stale_throttle_s"},
-    ("diagnoses", "symptom"): SYMPTOMS,
+    ("diagnoses", "symptom"): {*SYMPTOMS, reasons.COST},
     ("incidents", "symptom"): SYMPTOMS,
+    ("cluster_symptoms", "cause"): {*WORDINGS["rebalances", "trigger"], "poll_interval"}
+    | {"broker_down", "log_dir_down", "follower_behind"},
 }
 """Codes that a rule gives, and no SQL."""
 

@@ -23,6 +23,8 @@ LEAST_SHARE = 0.1
 BUSY = 0.05
 """Of one handler thread. Requests that wait for threads with less to do wait for something else."""
 _MOST = 0.95
+_OF_BROKER = ("broker_id", "broker_clients")
+"""Signals of a cause that lies in a broker: it may be that of its other clients too."""
 
 _ERRORS: Mapping[str, tuple[int, ...]] = {
     "not_authorized": (29, 30, 31, 53, 58),
@@ -87,6 +89,8 @@ class Suffering:
     clients_of_quota: int | None = None
     handlers_busy: float | None = None
     """Part of the time in which requests of clients kept one handler thread of that broker busy."""
+    broker_clients: int | None = None
+    """Clients that sent requests of this API to that broker."""
     own_share: float | None = None
     """Part of that broker's time for requests that this client took."""
     neighbour_share: float | None = None
@@ -157,9 +161,9 @@ def _quota(s: Suffering, share: float) -> ClientCause:
 
 def _queue(s: Suffering, share: float) -> ClientCause:
     """Requests wait for a handler thread: who keeps the threads busy?"""
-    signals = ("request_queue_ms", "neighbour_share", "own_share", "broker_id")
+    signals = ("request_queue_ms", "neighbour_share", "own_share", *_OF_BROKER)
     if s.handlers_busy is not None and s.handlers_busy < BUSY:
-        idle = ("request_queue_ms", "handlers_busy", "broker_id")
+        idle = ("request_queue_ms", "handlers_busy", *_OF_BROKER)
         return ClientCause("stalled_broker", share, 0.5, idle, _broker(s))
     own, neighbour = s.own_share or 0.0, s.neighbour_share or 0.0
     if neighbour >= 0.5 > own:  # noqa: PLR2004  most of it
@@ -171,7 +175,7 @@ def _queue(s: Suffering, share: float) -> ClientCause:
 
 
 def _local(s: Suffering, share: float) -> ClientCause:
-    signals = ("local_ms", "usual_local_ms", "peers_local_ms", "others_local_ms", "broker_id")
+    signals = ("local_ms", "usual_local_ms", "peers_local_ms", "others_local_ms", *_OF_BROKER)
     if s.others_local_ms is not None and s.broker_usual_local_ms:
         slower = s.others_local_ms / s.broker_usual_local_ms
         if slower >= 2:  # noqa: PLR2004  all clients of the broker
@@ -198,7 +202,8 @@ def _replicas(s: Suffering, share: float) -> ClientCause:
 
 
 def _response_queue(s: Suffering, share: float) -> ClientCause:
-    signals = ("response_queue_ms", "usual_response_queue_ms", "peers_response_queue_ms")
+    normals = ("usual_response_queue_ms", "peers_response_queue_ms")
+    signals = ("response_queue_ms", *normals, *_OF_BROKER)
     return ClientCause("busy_network", share, 0.6, signals, _broker(s))
 
 

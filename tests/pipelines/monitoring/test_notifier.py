@@ -149,6 +149,37 @@ def test_a_lag_is_sent_again_when_another_group_has_it_too(conf: Conf, server: E
     assert len(server.came) == 2
 
 
+def moving(state: str) -> list[Row]:
+    given = {"topic": "orders", "partition": 0, "replica_id": 3, "state": state}
+    return [row("reassignments", 0, given | {"requested_time": at(0), "last_fetch_time": at(60)})]
+
+
+@pytest.mark.parametrize("what", ["lag", "move"])
+def test_the_end_of_a_lag_and_of_a_stuck_move_is_sent(
+    conf: Conf, server: Endpoint, what: str
+) -> None:
+    table = {"lag": "why_groups_lag", "move": "reassignments"}[what]
+    lag = [LAGS | {"group_id": "a", "topic": "a"}]
+    begun, done = {"lag": (lag, []), "move": (moving("stuck"), moving("done"))}[what]
+    warehouse = Warehouse(conf.warehouse)
+    make_tables(warehouse, {})
+
+    def sent(rows: list[Row], minutes: int) -> int:
+        make_table(warehouse, TABLES[table], rows)
+        return deliver(conf, NOW + timedelta(minutes=minutes)).sent
+
+    assert [sent(begun, 0), sent(begun, 1), sent(done, 2), sent(done, 11)] == [1, 0, 0, 0]
+    # It was missed for less than ten minutes, so it is the same incident.
+    assert [sent(begun, 12), sent(done, 13), sent(done, 23), sent(done, 24)] == [0, 0, 1, 0]
+    # It begins once more.
+    assert [sent(begun, 25), sent(begun, 26)] == [1, 0]
+    kinds = [body["kind"] for _, _, body in server.came]
+    assert kinds == ["incident_open", "incident_ended", "incident_open"]
+    assert len({body["subject_id"] for _, _, body in server.came}) == 1
+    assert "ended" in texts(server)[1]
+    assert texts(server)[1].partition(" (")[0] == texts(server)[0].partition(" (")[0]
+
+
 def planned(second: float, plan_id: str) -> dict[str, Any]:
     return row("plans", second, {"plan_id": plan_id, "number": 0, "planned_by": "ops@host"})
 

@@ -102,7 +102,8 @@ class MemoryTables:
         source = _MemorySource(self, computed)
         for name in _in_order():
             if name in needed:
-                computed[name] = source.rows_of(_ANSWERS[name])
+                given = self.content.get(name)
+                computed[name] = source.rows_of(_ANSWERS[name]) if given is None else given
         return computed
 
 

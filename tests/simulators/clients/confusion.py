@@ -6,17 +6,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...schemas.views.view_tables import by_case
-from .scenes import ALSO, PLANTED, WELL, world_of
+from .scenes import ALSO, BROKER, GROUP, PLANTED, TARGETS, TOPIC, WELL, world_of
 
 SURE = 0.9
 FRESH = range(7_000_000, 7_000_003)
 """Seeds that nobody looked at while the rule was written; each plays every scene."""
 _WHY = (
-    "SELECT cluster_id, principal, cause, confidence, share FROM client_diagnoses "
-    "ORDER BY cluster_id, principal, symptom, rank"
+    "SELECT cluster_id, coalesce(principal, group_id, topic, concat('broker ', "
+    "CAST(broker_id AS STRING))) AS subject, cause, confidence, share FROM diagnoses "
+    "ORDER BY cluster_id, subject, symptom, rank"
 )
+_KINDS = {
+    "User:target": "a client",
+    BROKER: "a broker: a slow disk, network threads, pauses, a loud client",
+    GROUP: "a group: members that do not come back, start again, poll late",
+    TOPIC: "a topic: a broker or a disk is down, a follower is behind",
+}
 _VICTIMS = {"a slow disk", "a quota beside a slow broker"}
-"""Scenes in which the other clients suffer too."""
+_VICTIMS |= {scene for scene, target in TARGETS.items() if target == BROKER}
+"""Scenes in which others suffer too."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class Outcome:
     seed: int
     causes: tuple[tuple[str, float | None], ...]
     accused: tuple[str, ...]
-    """Clients that were well, and have a diagnosis."""
+    """Clients and others that were well, and have a diagnosis."""
 
     @property
     def planted(self) -> str | None:
@@ -56,22 +64,25 @@ def outcomes(seeds: Iterable[int]) -> list[Outcome]:
 
 
 def _outcome(scene: str, seed: int, rows: Sequence[dict[str, object]]) -> Outcome:
-    of_target = [row for row in rows if row["principal"] == "User:target"]
-    others = {str(row["principal"]) for row in rows} - {"User:target"}
+    target = TARGETS.get(scene, "User:target")
+    of_target = [row for row in rows if row["subject"] == target]
+    # Where a topic moves, its move does not end.
+    others = {str(row["subject"]) for row in rows} - {target, "orders"}
     causes = tuple((str(row["cause"]), row["confidence"]) for row in of_target)
     return Outcome(scene, seed, causes, () if scene in _VICTIMS else tuple(sorted(others)))
 
 
 def matrix(given: Sequence[Outcome]) -> list[str]:
-    """Planted causes by named ones, in Markdown."""
-    rows = defaultdict[str, Counter[str]](Counter)
+    """How many faults were named first and how many twins were left alone, in Markdown."""
+    counts = defaultdict[str, Counter[str]](Counter)
     for outcome in given:
-        rows[outcome.scene][outcome.first or "well"] += 1
-    lines = ["| planted | named first |", "| --- | --- |"]
-    lines += [
-        f"| {scene} | {', '.join(f'{cause}: {n}' for cause, n in named.most_common())} |"
-        for scene, named in rows.items()
-    ]
+        kind = _KINDS[TARGETS.get(outcome.scene, "User:target")]
+        what, how = ("twins", "well") if outcome.planted is None else ("faults", "named first")
+        counts[kind] += Counter({what: 1, how: outcome.is_right})
+    columns = ("faults", "named first", "twins", "well")
+    lines = [f"| planted into | {' | '.join(columns)} |", "| --- | --- | --- | --- | --- |"]
+    for kind, of_kind in counts.items():
+        lines.append(f"| {kind} | {' | '.join(str(of_kind[each]) for each in columns)} |")
     return lines
 
 

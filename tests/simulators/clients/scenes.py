@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...rows import Row, behind, limited, moved, reassigned, row, times, used
+from ...rows import Row, at, behind, limited, moved, reassigned, row, times, used
 
 MINUTES = 40
 TARGET = {"principal": "User:target", "client_id": "target"}
 PARTS = ("request_queue", "local", "remote", "response_queue", "send", "throttle")
 RATE = "producer_byte_rate"
+BROKER, GROUP, TOPIC = "broker 1", "readers", "stock"
+LATE = "consumer poll timeout has expired."
 
 
 @dataclass
@@ -129,6 +131,65 @@ def _slow_broker(world: World) -> None:
         world.faults[name] = {"local": world.ms}
 
 
+def _all_wait(part: str, *, noisy: bool = False) -> Callable[[World], None]:
+    """All clients of the broker wait for the same."""
+
+    def plant(world: World) -> None:
+        for name in ("target", *world.peers):
+            world.faults[name] = {part: world.ms}
+        if noisy:
+            world.faults["noisy"] = {"local": 20.0}
+            world.requests["noisy"] = 5_000
+
+    return plant
+
+
+def _rebalances(
+    trigger: str, *, members: int = 2, stopped_ms: int | None = 40_000, reason: str | None = None
+) -> Callable[[World], None]:
+    """A group that rebalances six to ten times, with members that stop each time."""
+
+    def plant(world: World) -> None:
+        given = {"group_id": GROUP, "group_type": "classic", "members": members, "reason": reason}
+        given |= {"trigger": trigger, "trigger_client_id": "app-1", "stopped_ms": stopped_ms}
+        second = 60.0 * world.begins
+        for n in range(world.chance.randrange(6, 11)):
+            times_of = {"started_at": at(second), "ended_at": at(second + 41), "group_epoch": n}
+            world.add("rebalances", row("rebalances", second, given | times_of))
+            second += world.chance.uniform(60, 300)
+
+    return plant
+
+
+def _replicas(
+    *, cause: str, is_healed: bool = False, is_added: bool = False
+) -> Callable[[World], None]:
+    """Some partitions of a topic whose replica on broker 3 is not in sync."""
+
+    def plant(world: World) -> None:
+        up = (1, 2) if cause == "broker_down" else (1, 2, 3)
+        broker = {"host": "h", "port": 1, "is_fenced": False, "is_removed": False}
+        world.add("brokers", *(row("brokers", 0, broker | {"broker_id": n}) for n in up))
+        for partition in range(world.chance.randrange(1, 5)):
+            of_partition = {"topic": TOPIC, "partition": partition}
+            given = of_partition | {"topic_id": "t", "is_removed": False, "is_offline": False}
+            for n in (1, 2, 3):
+                state = {"broker_id": n, "is_in_sync": n < 3, "is_leader": n == 1}
+                if n == 3:
+                    state["is_offline"] = cause == "log_dir_down"
+                world.add("replicas", row("replicas", 0, given | state))
+            if is_healed:
+                back = {"replica_id": 3, "change": "in_sync", "error_code": 0, "topic_id": "t"}
+                world.add(
+                    "reassignment_changes", row("reassignment_changes", 9, of_partition | back)
+                )
+            if is_added:
+                moving = {"broker_id": 3, "role": "adding", "is_removed": False}
+                world.add("moving_replicas", row("moving_replicas", 0, of_partition | moving))
+
+    return plant
+
+
 def _behind(*, moves: bool = False, per_step: int = 20) -> Callable[[World], None]:
     """A follower of the target's topic is behind; each ten seconds it comes nearer by so much."""
 
@@ -201,6 +262,16 @@ PLANTED: dict[str, tuple[str, Callable[[World], None]]] = {
     "a policy": ("refused_by_quota", _fails(44)),
     "offsets out of range": ("out_of_range", _fails(1)),
     "an error of no kind": ("other_errors", _fails(42)),
+    "a broker with a slow disk": ("slow_broker", _slow_broker),
+    "a broker with few network threads": ("busy_network", _all_wait("response_queue")),
+    "a broker that pauses for all": ("stalled_broker", _all_wait("request_queue")),
+    "a broker with a loud client": ("noisy_neighbour", _all_wait("request_queue", noisy=True)),
+    "members that do not come back": ("missed_heartbeats", _rebalances("missed_heartbeats")),
+    "members that start again and again": ("member_joined", _rebalances("member_joined")),
+    "members that poll late": ("poll_interval", _rebalances("member_left", reason=LATE)),
+    "a broker that is down": ("broker_down", _replicas(cause="broker_down")),
+    "a disk that is down": ("log_dir_down", _replicas(cause="log_dir_down")),
+    "a follower that is out of sync": ("follower_behind", _replicas(cause="follower_behind")),
 }
 """Planted causes by the name of their scene."""
 
@@ -242,8 +313,28 @@ WELL: dict[str, Callable[[World], None]] = {
     "a new fetch session": _fails(70),
     "a new member": _fails(79),
     "a new subscription": _fails(117),
+    "a broker with one slow reader": _waits("send"),
+    "a broker with one client that waits": _waits("response_queue"),
+    "a restart of all members": _rebalances("member_left", members=5),
+    "members that keep on reading": _rebalances("member_joined", stopped_ms=None),
+    "members that stop for a second": _rebalances("missed_heartbeats", stopped_ms=1_000),
+    "a replica that is added": _replicas(cause="follower_behind", is_added=True),
+    "a replica that came back": _replicas(cause="follower_behind", is_healed=True),
 }
 """Harmless twins."""
+TARGETS = (
+    {name: BROKER for name in (*PLANTED, *WELL) if name.startswith("a broker with")}
+    | {"a broker that pauses for all": BROKER}
+    | {name: GROUP for name in (*PLANTED, *WELL) if "members" in name}
+    | dict.fromkeys(
+        (
+            *("a broker that is down", "a disk that is down", "a follower that is out of sync"),
+            *("a replica that is added", "a replica that came back"),
+        ),
+        TOPIC,
+    )
+)
+"""Whom a scene is about, where it is no client."""
 
 
 def world_of(name: str, seed: int) -> Mapping[str, list[Row]]:

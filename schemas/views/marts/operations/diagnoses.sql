@@ -3,31 +3,37 @@
 -- area: requests
 -- level: admin_api
 -- question: Diagnoses. Who suffers, since when, and why?
--- description: What is wrong with clients, groups and moves of partitions, and why: the causes of a
---   symptom by rank. Who is well has no row. Clients are those of the last day, groups and moves as
---   they are now. What clients name is no proof of who is guilty.
+-- description: What is wrong with clients, brokers, groups and topics, and why: the causes of a symptom
+--   by rank. Who is well has no row. Clients and brokers are those of the last day, rebalances those of
+--   two days, lags, replicas and moves as they are now. From a cost nobody suffers: it is no incident.
+--   What clients name is no proof of who is guilty.
 -- columns:
 --   cluster_id: Kafka cluster id
---   subject_kind: client, group or topic
+--   subject_kind: client, broker, group or topic
 --   principal: of a client; null: the subject is no client
 --   client_id: of a client: client.id, of several ids of one program what they share, with * for what
 --     varies; untrusted text
 --   group_id: of a group; null: the subject is no group
---   topic: topic that the group lags behind, or that moves; null: the subject is a client
---   symptom: slow, failing, lag or move_stalled
+--   topic: topic that the group lags behind, that moves, that lacks replicas, or whose bytes cost; null:
+--     another symptom
+--   broker_id: of a broker; null: the subject is no broker
+--   symptom: slow, failing, lag, rebalances, unavailable, under_min_isr, under_replicated, move_stalled or
+--     cost
 --   api: API on which a client waits or fails; null: the subject is no client
 --   since: start of the symptom; null: it is not known
 --   until: end of the last minute with it, or when it was last known
 --   is_ongoing: it was there when the cluster's tables end; false for a lag that shrinks
---   requests: of a client in this time
+--   requests: of a client, or of the clients that wait for a broker, in this time
 --   waited_ms: mean wait of a request, in ms, as in client_diagnoses
 --   usual_ms: what is usual for the client, in ms, as in client_diagnoses
 --   lag: records that a group has left
 --   lag_s: age of the oldest of them, in seconds
 --   budget: parts of waited_ms, as in client_diagnoses
 --   rank: 1 for the cause that explains most
---   cause: as in client_diagnoses and why_groups_lag; of a move its state
---   share: part of the symptom that the cause explains, 0 to 1; null: it is not known
+--   cause: as in client_diagnoses, why_groups_lag and cluster_symptoms; of a move its state, of a cost the
+--     step that spares it
+--   share: part of the symptom that the cause explains, 0 to 1; null: of a lag and a move nothing
+--     measures it, and steps of a cost may spare the same bytes
 --   confidence: 0.3 to 0.95, how well the evidence supports the cause; null: it is not explained
 --   detail: which quota, broker, client, partition or error; null: the cause has none
 --   evidence: the numbers that the cause rests on
@@ -39,6 +45,7 @@ SELECT
     client_id,
     CAST(NULL AS STRING) AS group_id,
     CAST(NULL AS STRING) AS topic,
+    CAST(NULL AS INT) AS broker_id,
     symptom,
     api,
     since,
@@ -66,6 +73,7 @@ SELECT
     NULL AS client_id,
     group_id,
     topic,
+    NULL AS broker_id,
     'lag' AS symptom,
     NULL AS api,
     NULL AS since,
@@ -93,6 +101,7 @@ SELECT
     NULL AS client_id,
     NULL AS group_id,
     topic,
+    NULL AS broker_id,
     'move_stalled' AS symptom,
     NULL AS api,
     requested_time AS since,
@@ -115,3 +124,59 @@ SELECT
     NULL AS facts
 FROM reassignments
 WHERE state IN ('stuck', 'never_converges')
+UNION ALL
+SELECT
+    cluster_id,
+    subject_kind,
+    NULL AS principal,
+    NULL AS client_id,
+    group_id,
+    topic,
+    broker_id,
+    symptom,
+    NULL AS api,
+    since,
+    until,
+    is_ongoing,
+    requests,
+    waited_ms,
+    NULL AS usual_ms,
+    NULL AS lag,
+    NULL AS lag_s,
+    NULL AS budget,
+    rank,
+    cause,
+    share,
+    confidence,
+    detail,
+    evidence,
+    facts
+FROM cluster_symptoms
+UNION ALL
+SELECT
+    cluster_id,
+    subject_kind,
+    principal,
+    client_id,
+    NULL AS group_id,
+    topic,
+    broker_id,
+    'cost' AS symptom,
+    NULL AS api,
+    since,
+    until,
+    TRUE AS is_ongoing,
+    NULL AS requests,
+    NULL AS waited_ms,
+    NULL AS usual_ms,
+    NULL AS lag,
+    NULL AS lag_s,
+    NULL AS budget,
+    rank,
+    cause,
+    NULL AS share,
+    0.8e0 AS confidence,
+    NULL AS detail,
+    evidence,
+    facts
+FROM needless_costs

@@ -4,8 +4,8 @@
 -- level: admin_api
 -- question: Incidents. What went wrong, for how long, and who was hit?
 -- description: Symptoms with one first cause at one time, as one incident: a quota that throttles nine
---   clients, a broker that is slow for all of them. A cause that is not known makes an incident for
---   each subject. What clients name is no proof of who is guilty.
+--   clients, a broker that is slow for all of them, or that is down. A cause that is not known makes an incident
+--   for each subject. What clients name is no proof of who is guilty.
 -- columns:
 --   from diagnoses: cluster_id, symptom, cause
 --   origin: which quota and user, broker, client or error; of a cause that is not known the subject;
@@ -44,8 +44,13 @@ WITH firsts AS (
             ELSE detail
         END AS origin
     FROM diagnoses
-    -- A lag that shrinks has no start and goes away by itself.
-    WHERE rank = 1 AND (since IS NOT NULL OR is_ongoing)
+    -- A lag that shrinks has no start and goes away by itself. Clients that wait for a broker are an
+    -- incident of their own, and from a cost nobody suffers.
+    WHERE
+        rank = 1
+        AND (since IS NOT NULL OR is_ongoing)
+        AND subject_kind <> 'broker'
+        AND symptom <> 'cost'
 ),
 begun AS (
     SELECT
