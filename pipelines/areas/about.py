@@ -138,6 +138,7 @@ def _topics(scope: Scope, subject: Subject) -> tuple[str, ...]:
     if subject.topics:
         return subject.topics
     needed = ("traffic", "topics", "topic_names")
-    if not all(map(scope.reader.is_made, needed)):
+    has_clients = subject.principals or subject.client_ids or subject.clients
+    if not has_clients or not all(map(scope.reader.is_made, needed)):
         return ()
     return tuple(row["topic"] for row in scope.rows(_TOPICS))

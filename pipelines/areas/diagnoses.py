@@ -331,7 +331,8 @@ def when(row: Row) -> str:
     """Since when a symptom is there, and whether it still is."""
     since, until = row["since"], row["until"]
     if since is None:
-        return "" if row["is_ongoing"] else f"it ended by {until:%Y-%m-%d %H:%M} UTC"
+        is_over = until is not None and not row["is_ongoing"]
+        return f"it ended by {until:%Y-%m-%d %H:%M} UTC" if is_over else ""
     if row["is_ongoing"]:
         return f"since {since:%Y-%m-%d %H:%M} UTC"
     return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} UTC: it ended"

@@ -35,7 +35,7 @@ _ADDRESSES = ("address_clients", "client_coverage")
 _ADDRESS = (
     "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {of_time} AND {{is_address}} LIMIT 1"
 )
-_BROKER_NAME = re.compile(r"(?:broker[- ]?)?(\d{1,9})", re.IGNORECASE)
+_BROKER_NAME = re.compile(r"(?:broker[- ]?)?([0-9]{1,9})", re.IGNORECASE)
 _BROKERS = ("brokers", "quota_usage")
 _BROKER = (
     "SELECT broker_id FROM {table} WHERE {{of_cluster}} AND {of_time} "

@@ -10,11 +10,12 @@ from quotaflow.pipelines.areas.verdict import MAX_LINES, WIDTH, WhyVerdict
 from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ...cases import cases
 from ...rows import HOSTILE, Row, at, limited, moved, reassigned, row, used
 from ...schemas.views.test_client_diagnoses import BAD, RATE, THROTTLED, among_healthy, minutes
-from ...schemas.views.view_tables import Tables, make_tables_and_answers
+from ...schemas.views.view_tables import Tables, make_table, make_tables_and_answers
 
 HALF_AN_HOUR = Period(None, timedelta(minutes=30))
 FINE = {"principal": "User:fine", "client_id": "fine"}
@@ -125,3 +126,41 @@ def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> N
     content = {"group_assignments": members, "groups": groups, "quota_usage": SEEN}
     idle = "Without a partition in group g: 1 of 2 members."
     assert idle in verdict_of(tmp_path, content, "g").sentence
+
+
+@cases(
+    ("name",),
+    ("as it prints", "broker-1"),
+    ("its id", "1"),
+    ("in words", "Broker 1"),
+)
+def test_a_slow_broker_has_who_waits_for_it(tmp_path: Path, name: str) -> None:
+    slow = [row for n in range(4) for row in minutes(f"User:u{n}", {"local": 400.0})]
+    verdict = verdict_of(tmp_path, {"request_times": slow, "quota_usage": SEEN}, name)
+    waits = "4 of 4 clients wait 402 ms on average, 99 % of it in the broker"
+    assert verdict.sentence == f"Broker 1 is slow: {waits}."
+    assert "disks" in (verdict.causes[0].step or "")
+
+
+def test_its_twin_is_well_by_its_numbers(tmp_path: Path) -> None:
+    content = {"request_times": minutes("User:bad", SLOW), "quota_usage": SEEN}
+    verdict = verdict_of(tmp_path, content, "broker-1")
+    assert verdict.sentence == (
+        "Broker 1 is well: 300 PRODUCE requests of 1 client waited 71 ms on average."
+    )
+    assert "quotas" not in verdict.fine
+
+
+def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    make_tables_and_answers(warehouse, {"quota_usage": SEEN})
+    step = FINE | {"advice": "set_producer_rack", "topic": "orders", "client_rack": "az-a"}
+    facts = [{"fact": "advice_table", "text": "producer_rack_advice"}]
+    facts += [{"fact": name, "text": step[name]} for name in ("topic", "client_rack")]
+    cost = FINE | {"subject_kind": "client", "rank": 1, "cause": step["advice"], "facts": facts}
+    cost |= {"evidence": [{"signal": "bytes_per_hour", "value": 1e8}]}
+    cost |= {"since": at(0), "until": at(60 * 30), "topic": None, "broker_id": None}
+    make_table(warehouse, TABLES["needless_costs"], [row("needless_costs", 0, cost)])
+    verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
+    assert verdict.rank is None
+    assert verdict.hint.startswith("fine: 100 MB an hour cross racks without need: if fine of User")
