@@ -160,7 +160,7 @@ def test_the_end_of_a_lag_and_of_a_stuck_move_is_sent(
 ) -> None:
     table = {"lag": "why_groups_lag", "move": "reassignments"}[what]
     lag = [LAGS | {"group_id": "a", "topic": "a"}]
-    begun, done = {"lag": (lag, []), "move": (moving("stuck"), moving("done"))}[what]
+    going_on, done = {"lag": (lag, []), "move": (moving("stuck"), moving("done"))}[what]
     warehouse = Warehouse(conf.warehouse)
     make_tables(warehouse, {})
 
@@ -168,11 +168,11 @@ def test_the_end_of_a_lag_and_of_a_stuck_move_is_sent(
         make_table(warehouse, TABLES[table], rows)
         return deliver(conf, NOW + timedelta(minutes=minutes)).sent
 
-    assert [sent(begun, 0), sent(begun, 1), sent(done, 2), sent(done, 11)] == [1, 0, 0, 0]
+    assert [sent(going_on, 0), sent(going_on, 1), sent(done, 2), sent(done, 11)] == [1, 0, 0, 0]
     # It was missed for less than ten minutes, so it is the same incident.
-    assert [sent(begun, 12), sent(done, 13), sent(done, 23), sent(done, 24)] == [0, 0, 1, 0]
+    assert [sent(going_on, 12), sent(done, 13), sent(done, 23), sent(done, 24)] == [0, 0, 1, 0]
     # It begins once more.
-    assert [sent(begun, 25), sent(begun, 26)] == [1, 0]
+    assert [sent(going_on, 25), sent(going_on, 26)] == [1, 0]
     kinds = [body["kind"] for _, _, body in server.came]
     assert kinds == ["incident_open", "incident_ended", "incident_open"]
     assert len({body["subject_id"] for _, _, body in server.came}) == 1
