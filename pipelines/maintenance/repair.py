@@ -26,6 +26,7 @@ from quotaflow.pipelines.maintenance.rebuild import RebuildRequest, rebuild
 from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.warehouse import damage, folder_tables
 from quotaflow.pipelines.warehouse.damage import BrokenLog
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -265,7 +266,8 @@ def _is_filled(conf: Conf, each: Repaired, report: Report) -> bool:
         elif table == damage.CLIENT_METRICS:
             rebuild(conf, RebuildRequest(table, first - late, until, _DAY_S), report)
         elif table in damage.FROM_TOPICS:
-            _fill_from_topics(conf, each, TimeRange(first - late, until), report)
+            written_until = min(last + max(late, _lag(conf, table)), now)
+            _fill_from_topics(conf, each, TimeRange(first - late, written_until), report)
         elif "is_removed" in TABLES[table].column_names:
             report(f"{table}: the next quotaflow snapshot writes what the cluster has now")
         else:
@@ -274,6 +276,13 @@ def _is_filled(conf: Conf, each: Repaired, report: Report) -> bool:
         report(f"{table}: {error}")
         return False
     return True
+
+
+def _lag(conf: Conf, table: str) -> timedelta:
+    """How long after their events the records of the rows that are left came, at most."""
+    sql = f"SELECT max(epoch_us(record_time) - epoch_us(event_time)) AS lag_us FROM {table}"
+    (row,) = FolderReader(Warehouse(conf.warehouse)).rows(sql)
+    return timedelta(days=1) if row["lag_us"] is None else timedelta(microseconds=row["lag_us"])
 
 
 def _fill_from_topics(conf: Conf, each: Repaired, times: TimeRange, report: Report) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(1_800)]
 
 JOBS = ("ingest_request_log", "client_metrics", "fetches", "request_results")
-BATCHES = 2
 Harm = Callable[[Path], None]
 
 
@@ -58,37 +57,46 @@ def without_first_rows(table: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def calm(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse that all jobs have filled, and its topic."""
-    folder = tmp_path_factory.mktemp("calm")
-    topic = folder / "topic"
-    recorded.write(topic, recorded.dealt(recorded.golden_lines(), BATCHES))
+def places(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two warehouses of one topic: in `calm` all jobs are done, in `behind` only the ingest job."""
+    folder = tmp_path_factory.mktemp("places")
+    first, second = recorded.dealt(recorded.golden_lines(), 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "read_topic", lambda spark, *_: recorded.read(spark, topic))
+        patch.setattr(
+            sources, "read_topic", lambda spark, *_: recorded.read(spark, folder / "topic")
+        )
         driver.keep_few_results()
-        made = recorded.setting(spark, folder, JOBS)
+        made = recorded.setting(spark, folder / "calm", JOBS)
+        recorded.write(folder / "topic", [first])
         for job in JOBS:
+            recorded.run(made, job)
+        recorded.write(folder / "topic", [second])
+        recorded.run(made, JOBS[0])
+        shutil.copytree(folder / "calm", folder / "behind")
+        for job in JOBS[1:]:
             recorded.run(made, job)
     return folder
 
 
 @pytest.fixture
 def harmed(
-    calm: Path, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    places: Path,
+    spark: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> JobEnvironment:
-    """A copy of the warehouse, with a topic that a backfill can read."""
-    shutil.copytree(calm, tmp_path, dirs_exist_ok=True)
+    """A copy of a warehouse, whose topic a backfill can read."""
+    shutil.copytree(places / request.param, tmp_path, dirs_exist_ok=True)
+    topic = places / "topic"
 
     def between(spark: "SparkSession", _: object, __: str, times: TimeRange) -> "DataFrame":
-        records = spark.read.schema(recorded._SQL).parquet(str(tmp_path / "topic"))
+        records = spark.read.schema(recorded._SQL).parquet(str(topic))
         return records.where(times.condition("timestamp", in_spark))
 
     monkeypatch.setattr(sources, "read_topic_between", between)
-    read = (recorded.CLUSTER, {0: 10**9})
-    monkeypatch.setattr(backfill, "_read", lambda *_: read)
-    monkeypatch.setattr(
-        sources, "read_topic", lambda spark, *_: recorded.read(spark, tmp_path / "topic")
-    )
+    monkeypatch.setattr(backfill, "_read", lambda *_: (recorded.CLUSTER, {0: 10**9}))
+    monkeypatch.setattr(sources, "read_topic", lambda spark, *_: recorded.read(spark, topic))
     return recorded.setting(spark, tmp_path, JOBS)
 
 
@@ -103,21 +111,31 @@ def repaired(harmed: JobEnvironment) -> tuple[list[repair.Repaired], list[str]]:
     return repair.repair(harmed.conf, (), reported.append), reported
 
 
-@pytest.mark.parametrize("table", ["requests", "traffic", "quota_usage", "client_metrics"])
 @pytest.mark.parametrize(
-    "harm", [without_largest_file, with_cut_files, without_newest_commit, without_first_rows]
+    ("harmed", "table", "harm"),
+    [
+        ("calm", "requests", without_largest_file),
+        ("calm", "requests", without_newest_commit),
+        ("calm", "requests", without_first_rows),
+        ("behind", "requests", with_cut_files),
+        ("behind", "requests", without_newest_commit),
+        ("calm", "traffic", without_newest_commit),
+        ("calm", "quota_usage", with_cut_files),
+        ("calm", "client_metrics", without_largest_file),
+    ],
+    indirect=["harmed"],
 )
 def test_lost_rows_come_again_and_once(
-    table: str, harm: Harm, harmed: JobEnvironment, calm: Path, tmp_path: Path
+    table: str, harm: Harm, harmed: JobEnvironment, places: Path, tmp_path: Path
 ) -> None:
-    before = rows(calm)
-    assert before[table]
+    expected = rows(places / "calm")
+    assert expected[table]
     harm(tmp_path / "warehouse" / table)
     done, reported = repaired(harmed)
     assert [each.table for each in done] == [table], reported
     for job in JOBS:
         recorded.run(harmed, job)
     after = rows(tmp_path)
-    for name, expected in before.items():
-        assert after[name] == expected, (name, reported)
+    for name, those in expected.items():
+        assert after[name] == those, (name, reported)
     assert repaired(harmed)[0] == []

@@ -57,8 +57,8 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> Filled:
 @pytest.fixture
 def root(warehouse: Warehouse, fill: Fill) -> Path:
     """Tables of two commits with a row each."""
-    first_row = {"requests": [request(5, "PRODUCE")], "quota_usage": [row("quota_usage", 0, _USED)]}
-    make_tables(warehouse, first_row)
+    on_time = request(5, "PRODUCE", record_time=at(5))
+    make_tables(warehouse, {"requests": [on_time], "quota_usage": [row("quota_usage", 0, _USED)]})
     fill("requests", [request(90, "PRODUCE")])
     fill("quota_usage", [row("quota_usage", 60, _USED)])
     return warehouse.conf.folder
