@@ -28,6 +28,13 @@ _REPORTED: tuple[type[Exception], ...] = (
     ImportError,
     RuntimeError,
 )
+_REMEDIES = {
+    errno.ENOSPC: "free some where the tables are, then run it again",
+    errno.EDQUOT: "free some where the tables are, then run it again",
+    errno.EFBIG: "let this process write larger files (ulimit -f)",
+    errno.EMFILE: "let this process open more files (ulimit -n)",
+    errno.EROFS: "make the place of the tables writable",
+}
 _NO_ROOM = re.compile("failed to map segment|cannot allocate memory|can't start new thread", re.I)
 _MORE_MEMORY = "allow this process more memory, address space (ulimit -v) or threads (ulimit -u)"
 # Packages above this one, such as the demo, add their commands here: pipelines may not import them.
@@ -117,8 +124,8 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
         case TyperException():
             message = _with_value(error)
             return message and f"{message} (quotaflow --help lists what there is)"
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            return f"{error.strerror}: free some where the tables are, then run it again"
+        case OSError() if error.errno in _REMEDIES:
+            return f"{error.strerror}: {_REMEDIES[error.errno]}"
     return _memory_line(error)
 
 

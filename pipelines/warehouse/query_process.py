@@ -29,7 +29,7 @@ from quotaflow.pipelines.warehouse import readers
 from quotaflow.pipelines.warehouse.engine_errors import NO_MEMORY, engine_errors
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.reader import LATE, Reader
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import Warehouse, check_address_space
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ def batches(conf: Conf, ask: Ask) -> "pa.RecordBatchReader":
         return ask(readers.open_reader(conf))
     import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
-    readers.check_address_space()
+    check_address_space()
     child = _Child(conf.warehouse, ask)
     with progress.shown("computing"):
         content = child.next(_SCHEMA)
@@ -68,7 +68,12 @@ class _Child:
     def __init__(self, conf: WarehouseSection, ask: Ask) -> None:
         self.conf = conf
         # Its own exit, or a kill, leaves what does not fit into memory behind.
-        self._scratch = tempfile.TemporaryDirectory(prefix="quotaflow-", ignore_cleanup_errors=True)
+        try:
+            self._scratch = tempfile.TemporaryDirectory(
+                prefix="quotaflow-", ignore_cleanup_errors=True
+            )
+        except OSError as error:
+            raise QueryError(f"no place for temporary files (TMPDIR): {error.strerror}") from None
         context = _context()
         self._from, to = context.Pipe(duplex=False)
         arguments = (to, conf, ask, self._scratch.name)

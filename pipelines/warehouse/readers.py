@@ -1,23 +1,20 @@
 """Opens the reader of conf's tables: once for a command, which hands it to all that asks."""
 
-import resource
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from quotaflow.pipelines.config import Conf, WarehouseSection
-from quotaflow.pipelines.errors import DamagedError, MissingToolError
+from quotaflow.pipelines.errors import DamagedError
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.warehouse.catalog_reader import CatalogEngine, CatalogReader
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.spark_reader import SparkEngine
 from quotaflow.pipelines.warehouse.sql_warehouse import SqlWarehouse
-from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse, check_address_space
 
 _T = TypeVar("_T")
-_ADDRESS_SPACE = 1_900 * 1024**2
-"""What DuckDB, Arrow and delta-rs reserve. With less, their libraries do not load, or abort."""
 
 
 def open_reader(conf: Conf, open_session: OpenSession | None = None) -> Reader:
@@ -47,16 +44,6 @@ def going_on(ask: Callable[[Reader], _T], tables: Reader, report: Callable[[str]
                 raise
             report(f"{error}. What it has is missing here")
             tables = tables.without(error.table)
-
-
-def check_address_space() -> None:
-    """Raise MissingToolError if the libraries that read tables have no room."""
-    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if 0 <= allowed < _ADDRESS_SPACE:
-        raise MissingToolError(
-            f"this process may have {allowed // 1024**2:,} MiB of address space, and to read "
-            f"tables takes {_ADDRESS_SPACE // 1024**2:,}: raise ulimit -v"
-        )
 
 
 def _engine(conf: WarehouseSection, open_session: OpenSession) -> CatalogEngine:

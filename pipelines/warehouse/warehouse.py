@@ -6,6 +6,7 @@ import fcntl
 import getpass
 import json
 import os
+import resource
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Any
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.errors import ConfigError, LockedError
+from quotaflow.pipelines.errors import ConfigError, LockedError, MissingToolError
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import (
     folder_tables,
@@ -38,6 +39,8 @@ OpenSession = Callable[[], "SparkSession"]
 """Opens the Spark session, or returns the open one: what needs none must not wait for a JVM."""
 
 _LOCK = ".lock"
+_ADDRESS_SPACE = 1_900 * 1024**2
+"""What DuckDB, Arrow and delta-rs reserve. With less, their libraries do not load, or abort."""
 _TABLES_AT_ONCE = 4
 
 
@@ -234,6 +237,7 @@ class Warehouse:
         if self.conf.catalog_schema:
             yield
             return
+        check_address_space()
         path = self.conf.state_folder / _LOCK
         with _opened(path) as file:
             _take(file.fileno(), path)
@@ -261,6 +265,16 @@ class Warehouse:
         except OSError:
             return None
         return None
+
+
+def check_address_space() -> None:
+    """Raise MissingToolError if the libraries that read tables have no room."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= allowed < _ADDRESS_SPACE:
+        raise MissingToolError(
+            f"this process may have {allowed // 1024**2:,} MiB of address space, and to read "
+            f"tables takes {_ADDRESS_SPACE // 1024**2:,}: raise ulimit -v"
+        )
 
 
 def _opened(path: Path) -> IO[str]:

@@ -3,10 +3,12 @@ package quotaflow;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.producer.Callback;
@@ -15,6 +17,7 @@ import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -22,10 +25,15 @@ import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryContext;
 import org.apache.kafka.server.telemetry.ClientTelemetryExporter;
 import org.apache.kafka.server.telemetry.ClientTelemetryPayload;
+import org.slf4j.LoggerFactory;
 
 /** Runs one scenario, named by its argument, and prints counts as `name value` lines. */
 public final class RecordSenderCheck {
     private static final int PUSHES = 10_000;
+    private static final int THREADS = 4;
+    private static final int TICKS = 300;
+    private static final int PER_TICK = 250;
+    private static final long TICK_NS = 10_000_000;
 
     public static void main(String[] arguments) throws Exception {
         switch (arguments[0]) {
@@ -35,6 +43,7 @@ public final class RecordSenderCheck {
             case "unbuildable" -> noProducer();
             case "losses" -> lossRecordThrows();
             case "closing" -> closesWhileBuilding();
+            case "rate" -> manyLines(arguments[1]);
             default -> throw new IllegalArgumentException(arguments[0]);
         }
         System.exit(0);
@@ -140,6 +149,66 @@ public final class RecordSenderCheck {
         });
         sender.offer(() -> 1, RecordSenderCheck::push);
         print(sender);
+    }
+
+    /** 100,000 lines/s of 1 kB by four threads: to a topic that is there, that is gone, or until the JVM ends. */
+    private static void manyLines(String topic) throws Exception {
+        RecordSender sender = new RecordSender("Lines", 10_000, 1L << 24, () -> taking(topic.equals("gone")));
+        byte[] line = new byte[1_000];
+        LoggerFactory.getLogger(RecordSenderCheck.class).warn("as in a broker, which logs long before");
+        long before = heap();
+        sender.start();
+        long[][] waits = new long[THREADS][TICKS * PER_TICK];
+        Thread[] callers = new Thread[THREADS];
+        long start = System.nanoTime();
+        for (int number = 0; number < THREADS; number++) {
+            long[] own = waits[number];
+            callers[number] = new Thread(() -> {
+                for (int call = 0; call < own.length; call++) {
+                    long due = start + call / PER_TICK * TICK_NS;
+                    while (call % PER_TICK == 0 && System.nanoTime() < due) {
+                        LockSupport.parkNanos(due - System.nanoTime());
+                    }
+                    long begun = System.nanoTime();
+                    sender.offer(() -> line.length, () -> new ProducerRecord<>("t", null, line.clone()));
+                    own[call] = System.nanoTime() - begun;
+                }
+            });
+            callers[number].start();
+        }
+        if (topic.equals("ending")) {
+            Thread.sleep(TICKS * TICK_NS / 2_000_000);
+            sender.close();
+        }
+        for (Thread caller : callers) {
+            caller.join();
+        }
+        long took = System.nanoTime() - start;
+        print("grown", heap() - before - 8L * THREADS * TICKS * PER_TICK);
+        sender.close();
+        await(() -> sender.getQueueSize() == 0);
+        print(sender);
+        long[] all = Arrays.stream(waits).flatMapToLong(Arrays::stream).sorted().toArray();
+        print("per_s", all.length * 1_000_000_000L / took);
+        print("p50_ns", all[all.length / 2]);
+        print("p99_ns", all[all.length * 99 / 100]);
+    }
+
+    /** A producer that takes each record at once, or whose topic nobody has. */
+    @SuppressWarnings("unchecked")
+    private static Producer<byte[], byte[]> taking(boolean isGone) {
+        return (Producer<byte[], byte[]>) Proxy.newProxyInstance(
+            RecordSenderCheck.class.getClassLoader(), new Class<?>[] {Producer.class},
+            (proxy, method, given) -> {
+                if (method.getName().equals("send")) {
+                    if (isGone) {
+                        Thread.sleep(5);
+                        throw new TimeoutException("no topic");
+                    }
+                    ((Callback) given[1]).onCompletion(null, null);
+                }
+                return null;
+            });
     }
 
     private static Stream<Thread> senders() {

@@ -1,5 +1,8 @@
 """The queue of receiver and appenders in a JVM: its heap is bounded, no exception stops it."""
 
+import sys
+from collections.abc import Callable
+
 import pytest
 
 from .java_check import JavaCheck
@@ -61,3 +64,21 @@ def test_a_record_of_losses_that_cannot_be_made_is_made_later(check: JavaCheck) 
 def test_a_record_that_is_built_while_the_sender_closes_is_counted(check: JavaCheck) -> None:
     counts = check.counts("closing")
     assert counts == {"received": 1, "sent": 0, "dropped": 1, "failed": 0, "queued": 0}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("topic", ["there", "gone", "ending"])
+def test_100_000_lines_a_second_stay_within_the_bound_and_every_loss_is_counted(
+    topic: str, check: JavaCheck, record_property: Callable[[str, object], None]
+) -> None:
+    """For three seconds. What a line costs its thread is noted, not judged."""
+    counts = check.counts("rate", topic)
+    for name in ("per_s", "p50_ns", "p99_ns"):
+        record_property(name, counts[name])
+    sys.stdout.write(f"{topic}: {counts}\n")
+    assert counts["received"] == counts["sent"] + counts["dropped"] + counts["failed"]
+    assert counts["queued"] == 0
+    assert counts["grown"] < 1.25 * BOUND
+    lines = 300_000
+    assert counts["received"] == lines or topic == "ending"
+    assert bool(counts["sent"]) == (topic != "gone")
