@@ -55,14 +55,8 @@ PRODUCER_STEPS = Question(
 _FEW = 0.1
 """As large a share may cross racks where client_racks says that a client followed."""
 _RACKS = Question(
-    "SELECT racks.*, "
-    f"NOT racks.is_internal AND coalesce(racks.cross_rack_share, 0) > {_FEW} "
-    "AND steps.principal IS NULL AS is_to_do "
-    "FROM (SELECT * FROM client_racks WHERE {of_cluster} AND {is_client}) AS racks "
-    "LEFT JOIN (SELECT DISTINCT cluster_id, principal, client_id FROM replica_advice "
-    "WHERE {of_cluster} AND principal IS NOT NULL) AS steps "
-    "ON racks.cluster_id = steps.cluster_id AND racks.principal = steps.principal "
-    "AND racks.client_id IS NOT DISTINCT FROM steps.client_id",
+    f"SELECT *, NOT is_internal AND coalesce(cross_rack_share, 0) > {_FEW} AS is_far "
+    "FROM client_racks WHERE {of_cluster} AND {is_client}",
     "cross_rack_bytes DESC NULLS LAST, principal, client_id",
 )
 CROSSING = _RACKS.where("NOT is_internal AND verdict <> 'followed' AND cross_rack_bytes > 0")
@@ -101,7 +95,11 @@ NO_STEP = RowProblem(
     subjects="consumers that read in another rack",
     subject=("principal", "client_id"),
     table="client_racks",
-    question=_RACKS.where("is_to_do"),
+    question=_RACKS.where(
+        "is_far AND NOT EXISTS (SELECT 1 FROM replica_advice AS steps "
+        "WHERE steps.cluster_id = every_row.cluster_id AND steps.principal = every_row.principal "
+        "AND steps.client_id IS NOT DISTINCT FROM every_row.client_id)"
+    ),
     summary=lambda rows: (
         f"Consumers read in another rack: {texts.names(row['client_id'] for row in rows)}."
     ),
@@ -115,11 +113,14 @@ def findings(scope: Scope) -> Iterator[Finding]:
     if not scope.is_recent:
         yield last_day(", ".join(TABLES))
         return
-    for row in scope.ask(STEPS):
+    steps = scope.ask(STEPS)
+    for row in steps:
         text = _unknown(row) or f"{_saved(row)} that it reads per hour cross racks without need."
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
+    with_step = {(row["principal"], row["client_id"]) for row in steps if row["principal"]}
     for row in scope.ask(_RACKS):
-        yield _racks(row)
+        is_to_do = row["is_far"] and (row["principal"], row["client_id"]) not in with_step
+        yield _racks(row, is_to_do=is_to_do)
     for row in scope.ask(PRODUCER_STEPS):
         text = _unknown(row) or f"{_saved(row)} that it sends per hour cross racks without need."
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
@@ -140,15 +141,15 @@ def _saved(row: Row) -> str:
     return f"{owner}: {size}" if owner else size
 
 
-def _racks(row: Row) -> Finding:
+def _racks(row: Row, *, is_to_do: bool) -> Finding:
     return Finding(
         text=(
             f"{client_text(row)} {_own_rack(row)}. It read {texts.size(row['bytes'])}, "
             f"most of it in {row['read_rack'] or 'a rack that is not known'}; "
             f"{_crossed(row)}."
         ),
-        problem=NO_STEP if row["is_to_do"] else None,
-        next_step=_next_step(row) if row["is_to_do"] else None,
+        problem=NO_STEP if is_to_do else None,
+        next_step=_next_step(row) if is_to_do else None,
         evidence_table="client_racks",
         evidence=row,
     )

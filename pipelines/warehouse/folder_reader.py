@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from quotaflow.pipelines.errors import ConfigError, DamagedError
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.python_times import rows_of
@@ -116,15 +116,10 @@ class FolderReader:
             return ddl.live_types(self._tables.table(table))
 
     def versions(self) -> dict[str, str]:
-        """Each table that exists, with the newest version of its log, if that can be read."""
+        """Each table that exists, with another text for each version."""
         with engine_errors("versions"):
-            return {name: self._version(name) for name in TABLES if self.is_made(name)}
-
-    def _version(self, name: str) -> str:
-        try:
-            return str(self.warehouse.place.open(name).version())
-        except DamagedError as error:
-            return str(error)
+            place = self.warehouse.place
+            return {name: place.version(name) for name in TABLES if self.is_made(name)}
 
     def extents(self, names: Iterable[str]) -> dict[str, TableSummary]:
         """Rows, newest event_time and bytes of the newest version of each table.

@@ -52,6 +52,10 @@ class GatheredTables:
     def damaged(self) -> None:
         """Nothing: no file is read here."""
 
+    def leaves_out(self, *_: object) -> bool:
+        """Nothing: rows are here."""
+        return False
+
     def part(self, name: str, _: "Bounds") -> "Part":
         """The rows of a table, which it has."""
         from quotaflow.pipelines.warehouse.local_tables import Part  # noqa: PLC0415  with DuckDB

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -71,19 +72,23 @@ class LocalDatabase:
     stopped: threading.Event = field(default_factory=threading.Event)
     _clocks: "weakref.WeakSet[_Clock]" = field(default_factory=weakref.WeakSet)
 
-    def open(self, names: frozenset[str], without: Iterable[str] = ()) -> set[str]:
+    def open(
+        self, names: frozenset[str], bounds: Mapping[str, Bounds] = MappingProxyType({})
+    ) -> set[str]:
         """Make sure that the database has these tables and views, and all that the views read.
 
-        Tables `without`, of which `read` is to have some rows, are left out if no view needs them;
-        returns those. A table that does not exist is empty if the views can do without it. Raises
-        NeverMadeError for another one, and ConfigError for one of another schema version or that
-        DuckDB cannot read.
+        Tables of whose `bounds` files stay closed, so that `read` opens the others, are left out if
+        no view needs them; returns those. A table that does not exist is empty if the views can do
+        without it. Raises NeverMadeError for another one, and ConfigError for one of another schema
+        version or that DuckDB cannot read.
         """
         for name in views.required(names):
             if name not in self.empty and not self.tables.is_made(name):
                 raise NeverMadeError(name, self.tables.root)
         _, needed_views = views.read_by(names)
-        within, whole = set[str](), {*names} - {*without}
+        with self._engine_errors():
+            partly = {name for name, times in bounds.items() if self.tables.leaves_out(name, times)}
+        within, whole = set[str](), {*names} - partly
         for view in (views.load()[name] for name in needed_views):
             events = views.events(view) if self.since else frozenset()
             within |= events
@@ -96,7 +101,7 @@ class LocalDatabase:
             for view in (views.load()[name] for name in needed_views):
                 events = views.events(view) if self.since else frozenset()
                 self._add(view.name, partial(in_duckdb, view.sql, events))
-        return {*without} - whole
+        return partly - whole
 
     def open_existing(self, names: Iterable[str]) -> None:
         """The same for those of the tables that exist, and views that read only these."""
@@ -127,11 +132,7 @@ class LocalDatabase:
         if self.stopped.is_set():
             raise QueryError("stopped")
         if is_short:
-            short = f"CREATE TEMP TABLE {_ANSWER} AS {sql}"
-            clock.run(lambda: cursor.execute(short).fetchall())
-            made = cursor.table(_ANSWER)
-            plain = map(arrow_types.plain_column, map(quoted_name, made.columns), made.types)
-            sql = f"SELECT {', '.join(plain)} FROM {_ANSWER}"
+            return clock.run(lambda: _short(cursor, sql))
         # The relation is bound, and not executed yet.
         batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
         schema = arrow_types.plain_schema(batches.schema)
@@ -210,6 +211,17 @@ class LocalDatabase:
             for relation, rows in self._registered.items():
                 cursor.register(relation, rows)
         return cursor
+
+
+def _short(cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:
+    """The few rows of a query, which is planned once."""
+    cursor.execute(f"CREATE TEMP TABLE {_ANSWER} AS {sql}").fetchall()
+    made = cursor.table(_ANSWER)
+    plain = map(arrow_types.plain_column, map(quoted_name, made.columns), made.types)
+    batches = cursor.sql(f"SELECT {', '.join(plain)} FROM {_ANSWER}").to_arrow_reader(_BATCH_ROWS)
+    schema = arrow_types.plain_schema(batches.schema)
+    every = [arrow_types.plain_batch(batch, schema) for batch in batches]
+    return pa.RecordBatchReader.from_batches(schema, every)
 
 
 def _plain(

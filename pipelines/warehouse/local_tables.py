@@ -58,6 +58,10 @@ class LocalTables(Protocol):
         """What is wrong with a file of a table; None: nothing."""
         ...
 
+    def leaves_out(self, name: str, bounds: Bounds) -> bool:
+        """Whether files of a table that exists stay closed for rows of these times."""
+        ...
+
     def part(self, name: str, bounds: Bounds) -> Part:
         """At least the rows of a table within these times; none if it does not exist."""
         ...
@@ -70,6 +74,7 @@ class FolderTables:
     place: Place
     left_out: frozenset[str] = frozenset()
     _opened: "dict[str, DeltaTable]" = field(default_factory=dict)
+    _listed: dict[str, list[DataFile]] = field(default_factory=dict)
     _opening: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -106,6 +111,10 @@ class FolderTables:
                 self._opened[name] = self.place.open(name)
             return self._opened[name]
 
+    def leaves_out(self, name: str, bounds: Bounds) -> bool:
+        """Whether files of a table that exists stay closed for rows of these times."""
+        return self.is_made(name) and len(self._chosen(name, bounds)) < len(self._files(name))
+
     def part(self, name: str, bounds: Bounds) -> Part:
         """The rows of the files of a table that may have rows of these times.
 
@@ -115,7 +124,7 @@ class FolderTables:
         if not self.is_made(name):
             empty = files_sql(Files((), TABLES[name].arrow))
             return Part(lambda _: f"SELECT * FROM {empty}", is_small=self.place.store is None)
-        files = self._files(name, bounds)
+        files = self._chosen(name, bounds)
         paths = tuple(file.path for file in files)
         schema = _with_declared(pa.schema(self.table(name).schema()), TABLES[name].arrow)
         chosen = Files(paths, schema, bool(TABLES[name].partitioning), self.place.store)
@@ -127,17 +136,23 @@ class FolderTables:
         is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
         return Part(lambda _: text, is_small=is_small and self.place.store is None)
 
-    def _files(self, name: str, bounds: Bounds) -> list[DataFile]:
+    def _chosen(self, name: str, bounds: Bounds) -> list[DataFile]:
+        """The files of a table that may have rows of these times."""
+        return [each for each in self._files(name) if each.may_have(bounds.start, bounds.end)]
+
+    def _files(self, name: str) -> list[DataFile]:
+        """All files of a table, looked up once."""
+        if name not in self._listed:
+            self._listed[name] = self._listed_now(name)
+        return self._listed[name]
+
+    def _listed_now(self, name: str) -> list[DataFile]:
         table, uri, root = self.table(name), self.place.path(name), self.place.root
         try:
             check_readable(name, table.metadata().configuration)
         except SchemaVersionError as error:
             raise ConfigError(str(error)) from None
-        files = [
-            file
-            for file in delta_files.of_version(table, uri, TABLES[name].time)
-            if file.may_have(bounds.start, bounds.end)
-        ]
+        files = delta_files.of_version(table, uri, TABLES[name].time)
         if outside := [file.path for file in files if not _is_below(file.path, root)]:
             raise ConfigError(
                 f"{uri} has a file outside of {root}, which is not read: {outside[0]}"

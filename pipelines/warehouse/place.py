@@ -100,14 +100,19 @@ class Place:
             return any(f.name.endswith(".json") and not f.stat().st_size for f in files)
         return False
 
+    def version(self, table: str) -> str:
+        """Another text for each version of a table that exists; of a folder, by names alone."""
+        if self.store is None:
+            return max(self._logged(table), default="")
+        return str(self.open(table).version())
+
     def is_made(self, table: str) -> bool:
         """Whether a table exists.
 
         A full disk or a crash can leave a log without a commit, which is no table yet.
         """
         if self.store is None:
-            log = Path(self.path(table), _LOG)
-            return any(path.suffix in _OF_VERSIONS for path in log.glob("[0-9]*"))
+            return any(self._logged(table))
         from deltalake import DeltaTable  # noqa: PLC0415  as above
 
         return DeltaTable.is_deltatable(self.path(table), self.storage_options)
@@ -138,6 +143,11 @@ class Place:
             for info in listed
             if info.extension == "parquet" and f"/{_LOG}/" not in info.path
         )
+
+    def _logged(self, table: str) -> Iterator[str]:
+        """The names of a folder's commits and checkpoints."""
+        log = Path(self.path(table), _LOG)
+        return (path.name for path in log.glob("[0-9]*") if path.suffix in _OF_VERSIONS)
 
     def _versions(self, table: str, first: int) -> list[int]:
         if self.store is None:
