@@ -109,7 +109,7 @@ def search(words: Iterable[str]) -> list[Hit]:
     A word matches the beginning of a word: lags finds lag, and lagging too. Best is what a synonym
     names, then a name, a question, a meaning, and at last columns.
     """
-    lowered = [word.lower() for text in words for word in text.split()]
+    lowered = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
     ranked = sorted(
         (match for name, each in _described().items() if (match := _match(name, each, lowered))),
         key=lambda match: match[0],
@@ -137,11 +137,13 @@ def _match(
     ]
     texts = (name, each.question, _first_sentence(each.comment), f"{name} {each.comment}")
     rank = next((place for place, text in enumerate(texts) if _has(text, words)), len(texts))
-    meant = [places.index(name) for places in map(_synonyms, words) if name in places]
-    if rank == len(texts) and not columns and len(meant) < len(words):
+    meant = {word: places.index(name) for word in words if name in (places := _synonyms(word))}
+    everything = " ".join([*texts, *(f"{column.name} {column.comment}" for column in each.columns)])
+    is_meant = meant and _has(everything, [word for word in words if word not in meant])
+    if rank == len(texts) and not columns and not is_meant:
         return None
-    own = [Hit(name, None, each.comment)] if rank < len(texts) or meant else []
-    first = (-1, max(meant)) if len(meant) == len(words) else (rank, 0)
+    own = [Hit(name, None, each.comment)] if rank < len(texts) or is_meant else []
+    first = (-len(meant), max(meant.values())) if is_meant else (rank, 0)
     return (*first, not each.question, name), own + columns
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines import reference
+from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import grid
 from quotaflow.pipelines.warehouse import browsing, spark_reader, views
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -26,10 +27,12 @@ from quotaflow.schemas.view import View
 
 from ...cases import cases
 from ...command_line import Command, read_in_part
+from ...conftest import GOLDEN
 from ...delta_tables import NOON, Fill, violation
 from ...rows import at, limited
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
+QUESTIONS = tomllib.loads((GOLDEN / "questions.toml").read_text("utf-8"))
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 
 
@@ -118,6 +121,12 @@ def test_a_word_finds_tables_and_columns_by_name_and_meaning(table_command: Comm
 )
 def test_the_best_match_is_first(command: Command, words: str, first: str) -> None:
     assert command("tables", *words.split(), "--json").rows[0]["name"] == first
+
+
+@pytest.mark.parametrize(("words", "answer"), QUESTIONS.values(), ids=QUESTIONS)
+def test_a_reader_finds_the_table_that_answers(words: str, answer: str) -> None:
+    names = dict.fromkeys(hit.name for hit in catalogue.search([words]))
+    assert answer in [*names][:3]
 
 
 def test_each_synonym_names_tables() -> None:
