@@ -11,7 +11,7 @@ from threading import Thread
 class MailEndpoint(ThreadingTCPServer):
     """`came` are the mails. `answers` are the next answers to DATA, then 250 forever.
 
-    `refused` are addresses that are answered 550.
+    `refused` are addresses with their next answers. `recipients` are the others, once a mail.
     """
 
     allow_reuse_address = True
@@ -22,7 +22,8 @@ class MailEndpoint(ThreadingTCPServer):
         self.place = f"127.0.0.1:{self.server_address[1]}"
         self.came: list[EmailMessage] = []
         self.answers: list[int] = []
-        self.refused: set[str] = set()
+        self.refused: dict[str, list[int]] = {}
+        self.recipients: list[str] = []
 
 
 class _Handler(StreamRequestHandler):
@@ -39,7 +40,11 @@ class _Handler(StreamRequestHandler):
                     return self.say("221 bye")
                 case b"RCPT":
                     address = line.split(b"<")[1].split(b">")[0].decode()
-                    self.say("550 no" if address in self.server.refused else "250 ok")
+                    if refusals := self.server.refused.get(address):
+                        self.say(f"{refusals.pop(0)} no")
+                    else:
+                        self.server.recipients.append(address)
+                        self.say("250 ok")
                 case b"DATA":
                     self.say("354 go on")
                     self.take()

@@ -93,6 +93,9 @@ class Receiver(Section):
         allowed = {*needed, *_ALSO.get(self.format, ())}
         if foreign := [k for k in _OF_FORMATS if getattr(self, k) and k not in allowed]:
             raise ValueError(f"{self.name}: {self.format} has no {foreign[0]}")
+        for one, other in (("user", "password"), ("password", "user")):
+            if getattr(self, one) and not getattr(self, other):
+                raise ValueError(f"{self.name}: {self.format} needs {other}, because it has {one}")
         return self
 
 

@@ -1,10 +1,11 @@
 """Sends events to the receivers of conf: each at least once, and a summary instead of a flood."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.cluster import is_like
@@ -19,8 +20,9 @@ from quotaflow.pipelines.monitoring.webhook import UnreachedError
 
 _SUMMARY = "summary"
 _SEVERITIES = ("critical", "warning", "info")
-_REMEMBERED = timedelta(days=30)
-"""How long it is remembered that a beginning was sent, so that its end is sent in a silence too."""
+_IDENTITY = ("severity", "owner", "labels")
+_KEEPS_STATE = {"webhook", "pagerduty", "alertmanager"}
+"""Formats whose receiver has something open until its end comes."""
 
 
 @dataclass(slots=True)
@@ -49,17 +51,15 @@ def pending(conf: Conf, now: datetime) -> list[tuple[Notification, list[str]]]:
 def deliver(conf: Conf, now: datetime) -> list[Delivery]:
     """Send each receiver its oldest events one by one, and those over its limit in one summary.
 
-    Raises ConfigError for invalid conf; a receiver that fails is the `problem` of its result.
+    Raises ConfigError without a receiver, and if the log cannot be written. A receiver that fails,
+    or whose address or secret is invalid, is the `problem` of its result.
     """
-    if not conf.alerts.receivers:
-        raise _without_receivers()
-    sends = [(each, senders.sender(each, now)) for each in conf.alerts.receivers]
     log = sent_log.open_log(conf)
     notices, incidents = _read(conf, log, now)
     oldest = now - timedelta(seconds=conf.alerts.max_age_s)
     log.forget(oldest)
     incidents.save(oldest)
-    return [_deliver(notices, each, send, conf.alerts, log) for each, send in sends]
+    return [_deliver(notices, each, conf.alerts, log, now) for each in conf.alerts.receivers]
 
 
 def summary(notices: Sequence[Notification]) -> Notification:
@@ -102,47 +102,90 @@ def _read(conf: Conf, log: SentLog, now: datetime) -> tuple[list[Notification], 
 def _deliver(
     notices: Sequence[Notification],
     receiver: Receiver,
-    send: Send,
     alerts: AlertsSection,
     log: SentLog,
+    now: datetime,
 ) -> Delivery:
     delivery = Delivery(receiver.name)
-    left = list(_due(notices, receiver, alerts, log))
-    one_by_one, more = left[: receiver.max_events], left[receiver.max_events :]
+    one_by_one, more = _split(_due(notices, receiver, alerts, log), receiver, log)
+    delivery.pending = len(one_by_one) + len(more)
+    try:
+        send = senders.sender(receiver, now)
+    except ConfigError as error:
+        delivery.problem = str(error)
+        return delivery
     try:
         for notice in one_by_one:
             if _is_accepted(send, notice, delivery):
                 _remember(log, receiver, [notice])
                 delivery.sent += 1
-        if more and _is_accepted(send, summary(more), delivery):
-            _remember(log, receiver, more)
-            delivery.summarized = len(more)
+            delivery.pending -= 1
+        if more:
+            if _is_accepted(send, summary(more), delivery):
+                _remember(log, receiver, more, is_summary=True)
+                delivery.summarized = len(more)
+            delivery.pending = 0
     except UnreachedError as error:
         delivery.problem = f"{receiver.name}: {error}"
-    waiting = sum(not log.has(_key(receiver, notice.key)) for notice in left)
-    delivery.pending = waiting - len(delivery.refused)
     return delivery
 
 
+def _split(
+    due: Iterable[Notification], receiver: Receiver, log: SentLog
+) -> tuple[list[Notification], list[Notification]]:
+    """Those to send one by one, and those over the limit.
+
+    A receiver gets every end of what it has open, however many there are.
+    """
+    one_by_one, more, opened = list[Notification](), list[Notification](), set[str]()
+    for notice in due:
+        subject = notice.subject
+        is_open = subject in opened or log.opening(_key(receiver, subject)) is not None
+        ends = notice.is_end and is_open and receiver.format in _KEEPS_STATE
+        if ends or len(one_by_one) < receiver.max_events:
+            one_by_one.append(notice)
+            opened.add(subject)
+        else:
+            more.append(notice)
+    return one_by_one, more
+
+
 def _is_accepted(send: Send, notice: Notification, delivery: Delivery) -> bool:
-    problem = send(notice)
-    if problem is not None:
-        delivery.refused.append(f"{notice.kind} {notice.key}: {problem}")
-    return problem is None
+    refusal = send(notice)
+    if refusal is not None:
+        delivery.refused.append(f"{notice.kind} {notice.key}: {refusal.problem}")
+    return refusal is None or refusal.is_partial
 
 
 def _due(
     notices: Sequence[Notification], receiver: Receiver, alerts: AlertsSection, log: SentLog
 ) -> Iterator[Notification]:
-    opened = set[str]()
+    """What a receiver has not been sent.
+
+    The end is in its form that of the beginning, though the rule or the owner has changed since:
+    filters let it through, and Alertmanager recognizes it by its labels.
+    """
+    opened: dict[str, Mapping[str, Any]] = {}
     for notice in notices:
-        subject = notice.subject
-        if log.has(_key(receiver, notice.key)) or not _is_for(notice, receiver):
+        if log.has(_key(receiver, notice.key)):
             continue
-        was_sent = notice.is_end and (subject in opened or log.has(_key(receiver, subject)))
-        if was_sent or not any(_is_silent(notice, silence) for silence in alerts.silences):
-            opened.add(subject)
-            yield notice
+        subject = notice.subject
+        opening = opened.get(subject) or log.opening(_key(receiver, subject))
+        shown = notice if opening is None else replace(notice, **_identity(opening))
+        was_sent = notice.is_end and opening is not None
+        is_silent = any(_is_silent(shown, each) for each in alerts.silences)
+        if was_sent or (_is_for(shown, receiver) and not is_silent):
+            if notice.lasts and opening is None:
+                opened[subject] = _opening(shown)
+            yield shown
+
+
+def _opening(notice: Notification) -> dict[str, Any]:
+    return {name: getattr(notice, name) for name in _IDENTITY}
+
+
+def _identity(opening: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: opening[name] for name in _IDENTITY}
 
 
 def _is_for(notice: Notification, receiver: Receiver) -> bool:
@@ -167,14 +210,17 @@ def _is_silent(notice: Notification, silence: Silence) -> bool:
     return all(is_like(notice.labels.get(k, ""), text) for k, text in silence.labels.items())
 
 
-def _remember(log: SentLog, receiver: Receiver, notices: Sequence[Notification]) -> None:
-    openings = [notice for notice in notices if notice.lasts and not notice.is_end]
-    log.add(
-        [
-            *((_key(receiver, notice.key), notice.event_time) for notice in notices),
-            *((_key(receiver, each.subject), each.event_time + _REMEMBERED) for each in openings),
-        ]
-    )
+def _remember(
+    log: SentLog, receiver: Receiver, notices: Sequence[Notification], *, is_summary: bool = False
+) -> None:
+    """Record what was sent. What is only counted in a summary is open nowhere."""
+    for notice in notices:
+        subject = _key(receiver, notice.subject)
+        if notice.is_end:
+            log.end(subject)
+        elif notice.lasts and not (is_summary and receiver.format in _KEEPS_STATE):
+            log.begin(subject, notice.event_time, _opening(notice))
+    log.add((_key(receiver, notice.key), notice.event_time) for notice in notices)
 
 
 def _key(receiver: Receiver, key: str) -> str:

@@ -3,7 +3,9 @@
 import smtplib
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 
@@ -11,9 +13,9 @@ from quotaflow.pipelines.config import secrets
 from quotaflow.pipelines.config.receivers import Receiver
 from quotaflow.pipelines.monitoring import formats, webhook
 from quotaflow.pipelines.monitoring.notifications import Notification
-from quotaflow.pipelines.monitoring.webhook import Address, UnreachedError
+from quotaflow.pipelines.monitoring.webhook import Address, Refusal, UnreachedError
 
-Send = Callable[[Notification], str | None]
+Send = Callable[[Notification], Refusal | None]
 """Sends one event; returns why it was refused, None if it was accepted.
 
 Raises UnreachedError after the last attempt, because each further event would wait as long.
@@ -48,47 +50,75 @@ def _by_mail(conf: Receiver) -> Send:
         if reference is not None
     )
     host, _, port = str(conf.smtp).rpartition(":")
+    server = _Server(host, int(port), conf.timeout_s, login)
 
-    def send(notice: Notification) -> str | None:
-        message = formats.mail(notice, str(conf.sender), conf.to)
+    def send(notice: Notification) -> Refusal | None:
+        mail = formats.mail(notice, str(conf.sender), conf.to)
+        everyone = set(conf.to)
+        left, lost, problem = everyone, dict[str, int](), ""
         for attempt in range(conf.max_attempts):
             time.sleep(_BACKOFF_S * (2**attempt - 1))
             try:
-                return _delivered(host, int(port), conf.timeout_s, login, message)
+                codes = server.refused(mail, left)
             except (smtplib.SMTPException, OSError) as error:
                 problem = f"it was not reached: {_named(error)}"
-        raise UnreachedError(problem)
+                continue
+            lost |= {address: code for address, code in codes.items() if code >= _PASSING}
+            left = codes.keys() - lost.keys()
+            codes |= lost
+            if codes:
+                problem = f"it refused {len(codes)} of the addresses: {min(codes.values())}"
+            if not left:
+                break
+        without = left | lost.keys()
+        if left and without == everyone:
+            raise UnreachedError(problem)
+        return Refusal(problem, is_partial=without != everyone) if without else None
 
     return send
 
 
-def _delivered(
-    host: str, port: int, timeout_s: float, login: tuple[str, ...], message: EmailMessage
-) -> str | None:
-    """Why the server refuses a mail; raises SMTPException or OSError for what may pass."""
-    tls = ssl.create_default_context()
-    is_tls = port == _SMTPS
-    with (
-        smtplib.SMTP_SSL(host, port, timeout=timeout_s, context=tls)
-        if is_tls
-        else smtplib.SMTP(host, port, timeout=timeout_s)
-    ) as smtp:
-        if not is_tls and not webhook.is_loopback(host):
-            smtp.starttls(context=tls)
-        if len(login) == len(("user", "password")):
-            smtp.login(*login)
+@dataclass(frozen=True, slots=True)
+class _Server:
+    host: str
+    port: int
+    timeout_s: float
+    login: tuple[str, ...] = field(repr=False)
+
+    def refused(self, mail: EmailMessage, to: Collection[str]) -> dict[str, int]:
+        """The addresses that the server refuses, with its answers.
+
+        Raises SMTPException or OSError if none has the mail.
+        """
+        with closing(self._connected()) as smtp:
+            try:
+                answers = smtp.send_message(mail, to_addrs=sorted(to))
+            except smtplib.SMTPRecipientsRefused as error:
+                answers = error.recipients
+            except smtplib.SMTPResponseException as error:
+                answers = dict.fromkeys(to, (error.smtp_code, b""))
+            # Who has the mail must not get it again because of what comes after it.
+            with suppress(smtplib.SMTPException, OSError):
+                smtp.quit()
+        return {address: code for address, (code, _) in answers.items()}
+
+    def _connected(self) -> smtplib.SMTP:
+        tls = ssl.create_default_context()
+        if self.port == _SMTPS:
+            smtp: smtplib.SMTP = smtplib.SMTP_SSL(
+                self.host, self.port, timeout=self.timeout_s, context=tls
+            )
+        else:
+            smtp = smtplib.SMTP(self.host, self.port, timeout=self.timeout_s)
         try:
-            refused = smtp.send_message(message)
-        except smtplib.SMTPRecipientsRefused as error:
-            refused = error.recipients
-        except smtplib.SMTPResponseException as error:
-            if error.smtp_code < _PASSING:
-                raise
-            return f"it answered {error.smtp_code}"
-    codes = sorted({code for code, _ in refused.values()})
-    if refused and codes[0] < _PASSING and len(refused) == len(message["To"].addresses):
-        raise smtplib.SMTPResponseException(codes[0], b"")
-    return f"it refused {len(refused)} of the addresses: {codes[0]}" if refused else None
+            if self.port != _SMTPS and not webhook.is_loopback(self.host):
+                smtp.starttls(context=tls)
+            if self.login:
+                smtp.login(*self.login)
+        except BaseException:
+            smtp.close()
+            raise
+        return smtp
 
 
 def _named(error: Exception) -> str:

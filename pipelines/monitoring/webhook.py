@@ -22,6 +22,14 @@ _OK, _REDIRECT, _REFUSAL = 200, 300, 400
 _BACKOFF_S, _MAX_BACKOFF_S = 0.5, 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an event was refused. `is_partial`: others at the same receiver accepted it."""
+
+    problem: str
+    is_partial: bool = False
+
+
 class UnreachedError(QuotaflowError):
     """A receiver did not answer, or failed: events that were not sent wait for the next run."""
 
@@ -33,7 +41,7 @@ class Address:
     url: str = field(repr=False)
     pool: urllib3.PoolManager
 
-    def post(self, key: str, body: Any) -> str | None:
+    def post(self, key: str, body: Any) -> Refusal | None:
         """Post one object; returns why it was refused, None if it was accepted.
 
         Raises UnreachedError after the last attempt, because each further event would wait as long.
@@ -100,11 +108,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _problem(status: int) -> str | None:
+def _problem(status: int) -> Refusal | None:
     if status in _RETRIED:
         raise UnreachedError(f"it answered {status} each time")
     if _REDIRECT <= status < _REFUSAL:
         raise UnreachedError(
             f"it answered {status}: redirects are not followed, configure their target"
         )
-    return None if _OK <= status < _REDIRECT else f"it answered {status}"
+    return None if _OK <= status < _REDIRECT else Refusal(f"it answered {status}")

@@ -439,9 +439,9 @@ def test_an_address_that_may_not_be_used_is_refused_unseen(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, url: str, expected: str
 ) -> None:
     monkeypatch.setenv("HOOK", url)
-    with pytest.raises(ConfigError, match=expected) as caught:
-        deliver(config.load(overrides=overrides(warehouse)), NOW)
-    assert "TOPSECRET" not in str(caught.value)
+    problem = str(deliver(config.load(overrides=overrides(warehouse)), NOW).problem)
+    assert expected in problem
+    assert "TOPSECRET" not in problem
 
 
 def test_an_address_in_plain_text_is_no_conf(warehouse: Warehouse) -> None:

@@ -284,16 +284,67 @@ def test_a_silence_lets_the_end_of_what_was_sent_pass(
     assert [body["event_action"] for _, _, body in server.came] == ["trigger", "resolve"]
 
 
-def test_a_mail_server_that_refuses_an_address_for_good_is_named(
-    warehouse: Warehouse, mails: MailEndpoint
+@cases("form", *((form, form) for form in ("webhook", "pagerduty", "alertmanager")))
+def test_each_end_over_the_limit_is_sent_to_who_has_the_alert_open(
+    warehouse: Warehouse, server: Endpoint, mails: MailEndpoint, form: str
+) -> None:
+    opened = [lag(second, "opened", f"g{second}") for second in (60, 61, 62)]
+    fill(warehouse, *opened)
+    assert sent(conf_of(warehouse, of_format(form, mails))) == [(form, 3)]
+    ends = [lag(second + 30, "closed", f"g{second}") for second in (60, 61, 62)]
+    fill(warehouse, *opened, *ends, lag(99, "opened", "d"), lag(100, "closed", "d"))
+    (delivery,) = notifier.deliver(conf_of(warehouse, of_format(form, mails, max_events=1)), NOW)
+    assert (delivery.sent, delivery.summarized, delivery.pending) == (3, 2, 0)
+    assert len(server.came) == 3 + 3 + 1
+
+
+@cases("form", *((form, form) for form in FORMATS))
+def test_an_end_is_that_of_the_opening_though_the_rule_changed(
+    warehouse: Warehouse, server: Endpoint, mails: MailEndpoint, form: str
+) -> None:
+    only = {"severities": ["critical"], "teams": ["payments"]}
+    conf = conf_of(warehouse, of_format(form, mails, **only))
+    opened, retired = lag(60, "opened"), lag(90, "closed", severity="info", owner="shop")
+    fill(warehouse, opened)
+    assert sent(conf) == [(form, 1)]
+    fill(warehouse, opened, retired)
+    assert sent(conf) == [(form, 1)]
+    if form == "mail":
+        return check_mails(mails)
+    (_, _, first), (_, _, last) = server.came
+    return CHECKS[form](first, last)
+
+
+@cases(
+    ("answers", "came", "problem"),
+    ("for good", {"gone@example.com": [550]}, 1, "it refused 1 of the addresses: 550"),
+    ("each time", {"gone@example.com": [450] * 9}, 1, "it refused 1 of the addresses: 450"),
+    ("once", {"gone@example.com": [450]}, 2, None),
+)
+def test_an_address_that_is_refused_keeps_the_mail_from_no_other_and_sends_it_to_none_again(
+    warehouse: Warehouse, mails: MailEndpoint, answers: Any, came: int, problem: str | None
 ) -> None:
     to = ["ops@example.com", "gone@example.com"]
     conf = conf_of(warehouse, of_format("mail", mails, to=to))
-    mails.refused = {"gone@example.com"}
+    mails.refused = answers
     fill(warehouse, lag(60, "opened"))
     (delivery,) = notifier.deliver(conf, NOW)
-    assert delivery.refused[0].endswith("it refused 1 of the addresses: 550")
-    assert (len(mails.came), delivery.pending) == (1, 0)
+    assert [each.partition(": ")[2] for each in delivery.refused] == ([problem] if problem else [])
+    assert (delivery.sent, delivery.pending, len(mails.came)) == (1, 0, came)
+    expected = ["ops@example.com"] + ["gone@example.com"] * (came - 1)
+    assert mails.recipients == expected
+    assert sent(conf) == [("mail", 0)]
+
+
+def test_one_secret_that_is_missing_keeps_nothing_from_others(
+    warehouse: Warehouse, mails: MailEndpoint
+) -> None:
+    broken = of_format("slack", mails, name="broken", url="env:NO_SUCH_SECRET")
+    fill(warehouse, lag(60, "opened"))
+    conf = conf_of(warehouse, broken, of_format("mail", mails))
+    first, second = notifier.deliver(conf, NOW)
+    assert "NO_SUCH_SECRET" in str(first.problem)
+    assert (first.pending, second.sent, second.problem) == (1, 1, None)
 
 
 def test_a_mail_server_elsewhere_gets_nothing_without_tls(
@@ -307,6 +358,9 @@ def test_a_mail_server_elsewhere_gets_nothing_without_tls(
     assert mails.came == []
 
 
+MAIL = {"format": "mail", "url": None, "smtp": "h:25", "sender": "a@b", "to": ["a@b"]}
+
+
 @cases(
     ("given", "message"),
     ("a literal address", {"url": "https://x/hunter2"}, "write env:NAME or secret:scope/key"),
@@ -314,6 +368,8 @@ def test_a_mail_server_elsewhere_gets_nothing_without_tls(
     ("no key", {"format": "pagerduty"}, "pagerduty needs routing_key"),
     ("no mail server", {"format": "mail", "url": None}, "mail needs smtp"),
     ("another's key", {"to": ["a@b"]}, "slack has no to"),
+    ("a user alone", MAIL | {"user": "env:USER"}, "mail needs password, because it has user"),
+    ("a password alone", MAIL | {"password": "env:P"}, "needs user, because it has password"),
     ("two lines", {"format": "mail", "sender": "a@b\nBcc: c@d"}, "write an address"),
 )
 def test_a_receiver_that_cannot_be_is_refused(given: Any, message: str) -> None:
