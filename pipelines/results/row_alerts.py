@@ -15,11 +15,12 @@ import pyarrow as pa
 from quotaflow.pipelines.config.alerts import AlertRule, AlertsSection
 from quotaflow.pipelines.errors import (
     ConfigError,
-    JobError,
     NeverMadeError,
     QueryError,
+    QuotaflowError,
     nearest,
 )
+from quotaflow.pipelines.spark import failures
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import query_check, unseen_rows, views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -91,25 +92,29 @@ def watch(
     """Write what opened and closed since the last time. Returns the number of events.
 
     The caller has the warehouse's lock. With a cluster's id the rules are about that cluster alone.
-    A rule whose rows cannot be read keeps its alerts, and is reported.
+    A rule whose rows cannot be read keeps its alerts. That is reported, as is a write that fails.
     """
     try:
         reader = reader_of(warehouse, open_session)
         is_made = reader.is_made(EVENTS.name)
         if not (is_made or alerts.row_rules):
             return 0
+        # A table of an older release lacks columns that are read next.
+        warehouse.ensure(open_session, [EVENTS])
         last = _last_events(reader, cluster_id) if is_made else {}
         before = {k: each for k, each in last.items() if each.sight.state != AlertState.CLOSED}
         rows = dict(_events(alerts, reader, before, cluster_id=cluster_id, now=now, report=report))
         if rows:
-            warehouse.ensure(open_session, [EVENTS])
             content = pa.Table.from_pylist([*rows.values()], schema=EVENTS.arrow)
             seen = [last[key].row["event_time"] if key in last else None for key in rows]
             unseen_rows.append(
                 open_session, warehouse, EVENTS, content, seen=seen, identity=_IDENTITY
             )
-    except (QueryError, JobError) as error:
-        report(logs.warning(f"alerts on rows may not be up to date: {error}"))
+    except Exception as error:
+        problem = error if isinstance(error, QuotaflowError) else failures.as_error(error)
+        if problem is None:
+            raise
+        report(logs.warning(f"alerts on rows may not be up to date: {problem}"))
         return 0
     return len(rows)
 
@@ -151,7 +156,7 @@ def _events(
             there = _rows_there(rule, reader, cluster_id, now)
         except NeverMadeError:
             continue
-        except (QueryError, ConfigError) as error:
+        except QuotaflowError as error:
             report(logs.warning(f"alert rule {rule.name} is not evaluated: {error}"))
             continue
         is_cut = len(there) > MAX_ROWS

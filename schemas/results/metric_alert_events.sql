@@ -1,7 +1,7 @@
 -- kind: result
 -- grain: one row per event of an alert
 -- area: telemetry
--- level: telemetry
+-- level: admin_api
 -- description: One row {per}: a reading of a client past the bound of a rule of conf for longer than its
 --   for_s (KIP-714), by the client's clock; or a row of a table, view or answer that a rule names
 -- key: cluster_id, alert_id, event_time

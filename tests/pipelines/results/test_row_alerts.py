@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
 from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.alerts import AlertRule
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.results import row_alerts
 from quotaflow.pipelines.results.declared import result_of
-from quotaflow.pipelines.warehouse import row_writer
+from quotaflow.pipelines.warehouse import row_writer, unseen_rows
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.row_writer import Replaced
+from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...cases import cases
-from ...rows import HOSTILE, Row, alert, at
+from ...rows import HOSTILE, LONG_AGO, Row, alert, at
 from ...schemas.views.view_tables import make_table, no_session
 
 if TYPE_CHECKING:
@@ -153,6 +156,39 @@ def test_rows_that_cannot_be_read_change_nothing(watched: Watched) -> None:
     assert watched.alerts("is_open") == [(True,)]
 
 
+@cases(
+    "error",
+    ("of conf", ConfigError("x")),
+    ("of a job", JobError("x")),
+    ("of Spark, on a commit", AnalysisException("x")),
+)
+def test_what_cannot_be_written_ends_no_run(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(unseen_rows, "append", refuse)
+        assert watched.see(0, [of_group("a", 50)], AT_ONCE) == 0
+    (report,) = watched.reports
+    assert report.startswith("alerts on rows may not be up to date: ")
+    assert watched.again(60, AT_ONCE) == 1
+
+
+def test_a_table_of_an_older_release_is_brought_up_to_date_before_it_is_read(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched.see(0, [of_group("a", 50)], AT_ONCE)
+    steps, read = list[str](), row_alerts._last_events
+    monkeypatch.setattr(Warehouse, "ensure", lambda *_: steps.append("ensure"))
+    monkeypatch.setattr(
+        row_alerts, "_last_events", lambda *given: steps.append("read") or read(*given)
+    )
+    watched.see(60, [], AT_ONCE)
+    assert steps == ["ensure", "read"]
+
+
 def test_more_alerts_than_allowed_are_said_and_none_closes(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,11 +207,11 @@ def test_a_rebuild_of_readings_leaves_alerts_on_rows(watched: Watched) -> None:
     """Both are rows of one table, and a result replaces its own alone."""
     make_table(watched.warehouse, TABLES["metric_alert_events"], [alert(0, "opened", series_id=1)])
     watched.see(0, [of_group(HOSTILE, 50)], AT_ONCE)
-    scope = result_of("metric_alert_events", Conf()).scope
-    rows = FolderReader(watched.warehouse).rows(
-        f"SELECT rule, {scope} AS is_own FROM metric_alert_events"
-    )
-    assert {row["rule"]: row["is_own"] for row in rows} == {"slow": True, "now": False}
+    result = result_of("metric_alert_events", Conf())
+    old = Replaced(result.stored([TimeRange(LONG_AGO, NOW + timedelta(days=1))]), result.scope)
+    events = row_alerts.EVENTS
+    row_writer.replace(no_session, watched.warehouse, events, events.arrow.empty_table(), old)
+    assert [event[1] for event in watched.events] == ["now"]
 
 
 def test_incidents_and_diagnoses_can_be_watched(watched: Watched) -> None:

@@ -186,6 +186,7 @@ FILLED: dict[str, list[Row]] = {
         alert(3_700, "closed", reason="cleared"),
         alert(200, "opened", alert_id="b", client_instance_id="i3", **_SUBSCRIBED),
         alert(0, "closed", alert_id="b", reason="stale", event_time=FAR_AHEAD),
+        alert(200, "opened", alert_id="c", rule="lag", watched="group_lag"),
     ],
     "configs": [
         config(0, "metrics", "a."),

@@ -1,7 +1,7 @@
 -- kind: mart
 -- grain: one row per alert
 -- area: pipeline
--- level: telemetry
+-- level: admin_api
 -- question: All alerts. Which rules of conf were true, of what, and for how long?
 -- description: Alerts of all rules of conf: on metrics of clients, and on rows of tables, views and
 --   answers. An alert on a row ends when the row is gone (cleared), or its rule is (retired).
