@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import psutil
 
 
 def python(code: str, *words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
@@ -18,6 +21,17 @@ def printed_by(code: str, *words: str, **options: Any) -> str:
     process = python(code, *words, **options)
     assert process.returncode == 0, process.stderr
     return process.stdout
+
+
+def working(process: "subprocess.Popen[Any]") -> psutil.Process:
+    """The process below this one that computes, once it does."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            if child.cpu_times().user > 1:
+                return child
+        time.sleep(0.05)
+    raise AssertionError("no child computes")
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """The server of the Model Context Protocol: the tools, and reference pages as resources."""
 
+import asyncio
 import functools
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
 from quotaflow.pipelines.mcp import untrusted
-from quotaflow.pipelines.mcp.tools import Answer, NoAnswerError, Tools
+from quotaflow.pipelines.mcp.tools import CALL, Answer, Call, NoAnswerError, Tools
 from quotaflow.pipelines.reference.__main__ import PAGES
 from quotaflow.pipelines.serve.access import Access, sent_once
 from quotaflow.pipelines.serve.server import running
@@ -58,15 +59,24 @@ def server(tools: Tools, version: str) -> "MCPServer[Any]":
     return made
 
 
-def _refusing(tool: Callable[..., Answer], refused: type[Exception]) -> Callable[..., Answer]:
-    """The tool, with a refusal as the error that the SDK shows to the assistant."""
+def _refusing(
+    tool: Callable[..., Answer], refused: type[Exception]
+) -> Callable[..., Awaitable[Answer]]:
+    """The tool, with a refusal as the error that the SDK shows to the assistant.
+
+    It computes in a thread. If nobody waits for the answer any more, its queries end.
+    """
 
     @functools.wraps(tool)
-    def reply(**given: Any) -> Answer:
+    async def reply(**given: Any) -> Answer:
+        call = Call()
+        CALL.set(call)
         try:
-            return tool(**given)
+            return await asyncio.to_thread(tool, **given)
         except NoAnswerError as error:
             raise refused(str(error)) from None
+        finally:
+            call.stop()
 
     return reply
 

@@ -1,7 +1,9 @@
 """What an assistant may ask: each question reads tables, and none changes anything."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from operator import methodcaller
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Answer = dict[str, Any]
-_WAIT_S = 30
+_WAIT_S, _LOOK_S = 30, 0.2
 
 Name = Annotated[
     str, Field(description="A principal, client id, group, topic, address, or broker-1.")
@@ -47,6 +49,35 @@ Query = Annotated[str, Field(description="One SELECT in DuckDB's SQL over tables
 
 class NoAnswerError(Exception):
     """A question that has no answer; the message is bounded and escaped."""
+
+
+class Call:
+    """One question, which another thread may stop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: list[Callable[[], None]] = []
+        self.is_stopped = False
+
+    def begins(self, end: Callable[[], None]) -> None:
+        """Something begins for the question that `end` stops."""
+        with self._lock:
+            self._ends.append(end)
+            is_stopped = self.is_stopped
+        if is_stopped:
+            end()
+
+    def stop(self) -> None:
+        """End what has begun, and all that begins later."""
+        with self._lock:
+            self.is_stopped = True
+            ends = [*self._ends]
+        for end in ends:
+            end()
+
+
+CALL: ContextVar[Call | None] = ContextVar("call", default=None)
+"""The question that this thread answers."""
 
 
 @dataclass
@@ -69,7 +100,8 @@ class Tools:
             period = Period(until, timedelta(seconds=times.seconds(lookback)))
             answered = ask(reader, name, period, self.conf.kafka.cluster_id, self.conf)
             lines = [*answered.verdict.lines(answered.subject.name)]
-            return untrusted.answer([*lines, *(_findings(answered) if every else ())])
+            findings = _findings(answered) if every else ()
+            return untrusted.answer([*lines, *answered.damages, *findings])
 
         return self._answered(reply)
 
@@ -131,6 +163,7 @@ class Tools:
 
         def reply(_: Reader) -> Answer:
             opened = context.from_conf(self.conf)
+            _call().begins(opened.tables.stop)
             made = planning.make(opened.plans, opened.tables, datetime.now(UTC))
             return untrusted.answer(plan_text.plan_objects(made))
 
@@ -138,20 +171,28 @@ class Tools:
 
     def _batches(self, query: str) -> "pa.RecordBatchReader":
         """The rows of a query of an assistant, from a process that is bounded as that of `sql`."""
-        return query_process.batches(self.conf, methodcaller("query", query))
+        return query_process.batches(self.conf, methodcaller("query", query), _call().begins)
 
     def _answered(self, reply: Callable[[Reader], Answer]) -> Answer:
         """The answer over the tables as they are now. Raises NoAnswerError."""
-        if not self._asking.acquire(timeout=_WAIT_S):
-            raise NoAnswerError("another question is being answered: ask again")
+        call, deadline = _call(), time.monotonic() + _WAIT_S
+        while not self._asking.acquire(timeout=_LOOK_S):
+            if call.is_stopped or time.monotonic() > deadline:
+                raise NoAnswerError("another question is being answered: ask again")
         try:
-            return reply(open_reader(self.conf))
+            reader = open_reader(self.conf)
+            call.begins(reader.stop)
+            return reply(reader)
         except NeverMadeError as error:
             raise NoAnswerError(_shown(f"{error}: {fillers.hint(error.table)}")) from None
         except QuotaflowError as error:
             raise NoAnswerError(_shown(str(error))) from None
         finally:
             self._asking.release()
+
+
+def _call() -> Call:
+    return CALL.get() or Call()
 
 
 def _findings(answered: WhyAnswer) -> Iterator[Answer]:

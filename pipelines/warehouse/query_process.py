@@ -14,11 +14,14 @@ import tempfile
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import errors
@@ -40,22 +43,28 @@ _GRACE_S = 2
 """DuckDB stops most queries by itself: its process is killed this much later."""
 _BESIDE_MB, _STACKS_MB = 512, 16
 """What the engine takes beside the memory of queries, and for the stacks of a core's threads."""
+_NOT_STARTED = f"the process of the query did not start within {_START_S} s: try again"
 _SCHEMA, _BATCH, _ERROR, _FAULT, _END = b"SBEF."
 
 
-def batches(conf: Conf, ask: Ask) -> "pa.RecordBatchReader":
+def batches(
+    conf: Conf, ask: Ask, begins: Callable[[Callable[[], None]], None] = lambda _: None
+) -> "pa.RecordBatchReader":
     """The rows of a query, batch by batch. `ask` is called there: a function of a module, or a
-    partial one.
+    partial one. `begins` is given what ends the query; any thread may call that.
 
     Raises what `ask` raises, and QueryError if the process ends before its answer. Reading a batch
     can fail too. A catalog answers in processes of its own.
     """
     if conf.warehouse.catalog_schema:
-        return ask(readers.open_reader(conf))
+        reader = readers.open_reader(conf)
+        begins(reader.stop)
+        return ask(reader)
     import pyarrow as pa  # noqa: PLC0415  --help need not wait for it
 
     check_address_space()
     child = _Child(conf.warehouse, ask)
+    begins(child.kill)
     with progress.shown("computing"):
         content = child.next(_SCHEMA)
     schema = pa.ipc.read_schema(pa.py_buffer(content))
@@ -66,12 +75,10 @@ class _Child:
     """The process of one query. No process and no file stays after the query."""
 
     def __init__(self, conf: WarehouseSection, ask: Ask) -> None:
-        self.conf = conf
+        self.conf, self._is_stopped = conf, False
         # Its own exit, or a kill, leaves what does not fit into memory behind.
         try:
-            self._scratch = tempfile.TemporaryDirectory(
-                prefix="quotaflow-", ignore_cleanup_errors=True
-            )
+            self._scratch = TemporaryDirectory(prefix="quotaflow-", ignore_cleanup_errors=True)
         except OSError as error:
             raise QueryError(f"no place for temporary files (TMPDIR): {error.strerror}") from None
         context = _context()
@@ -79,10 +86,13 @@ class _Child:
         arguments = (to, conf, ask, self._scratch.name)
         self._process = context.Process(target=_work, args=arguments, daemon=True)
         self._process.start()
+        # Nobody may read the answer.
+        self.end = weakref.finalize(self, _end, self._process, self._from, self._scratch)
         to.close()
-        self._left_s = float(_START_S)
+        self._left_s, self._late = float(_START_S), _NOT_STARTED
         self.next(_END)
         self._left_s = float(conf.query_timeout_s + _GRACE_S)
+        self._late = LATE.format(conf.query_timeout_s)
 
     def next(self, kind: int) -> bytes | None:
         """The content of the next message; None if it is the last. Raises what ended the query.
@@ -108,28 +118,43 @@ class _Child:
         finally:
             self.end()
 
-    def end(self) -> None:
-        """Kill the process, if it is there, and remove its files."""
+    def kill(self) -> None:
+        """Let the next message be an error. Who reads messages removes the rest."""
+        self._is_stopped = True
         self._process.kill()
-        self._process.join()
-        self._from.close()
-        self._scratch.cleanup()
 
     def _received(self) -> bytes:
         if not self._from.poll(max(self._left_s, 0)):
-            raise QueryError(LATE.format(self.conf.query_timeout_s))
+            raise QueryError(self._late)
         try:
             message = self._from.recv_bytes()
         except EOFError:
-            self._process.join()
-            raise QueryError(
-                f"the query ended its process (signal {-(self._process.exitcode or 0)}): it is "
-                f"nested too deep, or needs more than {self.conf.query_memory_mb} MiB: simplify "
-                "it, or allow more with --set warehouse.query_memory_mb=MIB"
-            ) from None
+            raise QueryError(self._ended()) from None
         if message[0] in {_ERROR, _FAULT}:
             raise _raised(message)
         return message
+
+    def _ended(self) -> str:
+        """Why there is no message."""
+        self._process.join()
+        code = self._process.exitcode or 0
+        if self._is_stopped:
+            return "stopped"
+        if code >= 0:
+            return f"the process of the query ended without an answer (exit code {code})"
+        return (
+            f"the query ended its process (signal {-code}): it is nested too deep, or needs more "
+            f"than {self.conf.query_memory_mb} MiB: simplify it, or allow more with --set "
+            "warehouse.query_memory_mb=MIB"
+        )
+
+
+def _end(process: BaseProcess, received: Connection, scratch: "TemporaryDirectory[str]") -> None:
+    """Kill the process, if it is there, and remove its files."""
+    process.kill()
+    process.join()
+    received.close()
+    scratch.cleanup()
 
 
 def _context() -> ForkContext | ForkServerContext:

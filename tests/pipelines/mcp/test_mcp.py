@@ -3,23 +3,29 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
+import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import anyio
 import httpx2
+import psutil
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.mcp import untrusted
+from quotaflow.pipelines.mcp.server import server
 from quotaflow.pipelines.mcp.tools import NoAnswerError, Tools
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...command_line import Command
-from ...own_process import quotaflow
+from ...own_process import quotaflow, working
 from ...rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -212,3 +218,41 @@ def test_an_address_that_others_reach_needs_a_token(filled: Warehouse, command: 
     place = ("--set", f"warehouse.path={filled.conf.folder}")
     error = command.error("mcp", "--transport", "http", "--address", "0.0.0.0", *place)  # noqa: S104
     assert "serve.token" in error
+
+
+def test_what_nobody_waits_for_ends(tools: Tools) -> None:
+    made = server(tools, "1")
+    endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
+
+    async def session() -> float:
+        async with Client(made) as client:
+            with anyio.move_on_after(2):
+                await client.call_tool("sql", {"query": endless})
+            started = time.monotonic()
+            answer = await client.call_tool("sql", {"query": "SELECT 1 AS one"})
+            assert answer.structured_content["data"] == [{"one": 1}]
+            return time.monotonic() - started
+
+    assert asyncio.run(session()) < 15
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_ends_leaves_no_query(filled: Warehouse, ending: signal.Signals) -> None:
+    words = line(filled, "--transport", "http", "--port", "0")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        place = process.stdout.readline().split()[2]
+        endless = {"query": "SELECT count(*) FROM range(10000000) a, range(10000000) b"}
+        asking = threading.Thread(target=_ask_in_vain, args=(place, endless))
+        asking.start()
+        child = working(process)
+        process.send_signal(ending)
+        assert process.wait(30) == 130
+        psutil.wait_procs([child], timeout=5)
+        assert not child.is_running()
+        asking.join()
+
+
+def _ask_in_vain(url: str, given: dict[str, str]) -> None:
+    with suppress(BaseException):
+        over_http(url, lambda client: client.call_tool("sql", given))

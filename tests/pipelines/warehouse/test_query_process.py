@@ -2,10 +2,12 @@
 
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import methodcaller
 from pathlib import Path
+from threading import Timer
 
 import psutil
 import pytest
@@ -15,7 +17,7 @@ from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, 
 from quotaflow.pipelines.warehouse import query_process
 
 from ...cases import cases
-from ...own_process import quotaflow
+from ...own_process import quotaflow, working
 
 _LIMIT_S, _MEMORY_MB = 2, 256
 # Each part has twice the columns of the one before: to bind them takes longer than anybody waits.
@@ -105,6 +107,47 @@ def test_who_reads_slowly_is_not_stopped_and_who_stops_leaves_nothing(tmp_path: 
     assert children() <= before
 
 
+def test_who_reads_nothing_leaves_nothing(tmp_path: Path) -> None:
+    before = children()
+    conf = Conf.model_validate({"warehouse": {"path": str(tmp_path)}})
+    text = "SELECT range AS n FROM range(100000000)"
+    batches = query_process.batches(conf, methodcaller("query", text))
+    assert children() > before
+    del batches
+    assert children() <= before
+
+
+def test_a_process_that_ends_by_itself_is_no_matter_of_memory(tmp_path: Path) -> None:
+    conf = Conf.model_validate({"warehouse": {"path": str(tmp_path)}})
+    # sys.exit takes the reader for a message.
+    with pytest.raises(QueryError, match=r"ended without an answer \(exit code 1\)"):
+        query_process.batches(conf, sys.exit)
+
+
+def test_a_process_that_does_not_start_is_not_a_late_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_process, "_START_S", 0)
+    with pytest.raises(QueryError, match="did not start within"):
+        answered(tmp_path, "SELECT 1")
+
+
+def test_another_thread_ends_a_query(tmp_path: Path) -> None:
+    before, started = children(), time.monotonic()
+    conf = Conf.model_validate({"warehouse": {"path": str(tmp_path)}})
+    ask = methodcaller("query", "SELECT count(*) FROM range(10000000) a, range(10000000) b")
+    timers = list[Timer]()
+
+    def begins(end: Callable[[], None]) -> None:
+        timers.append(Timer(1, end))
+        timers[0].start()
+
+    with pytest.raises(QueryError, match=r"^stopped$"):
+        query_process.batches(conf, ask, begins).read_all()
+    assert time.monotonic() - started < 30
+    assert children() <= before
+
+
 @pytest.fixture
 def endless(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A command that does not listen to an interrupt of DuckDB."""
@@ -113,17 +156,6 @@ def endless(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     with subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as process:
         yield process
         process.kill()
-
-
-def working(process: "subprocess.Popen[bytes]") -> psutil.Process:
-    """The child that computes, once it does."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        for child in psutil.Process(process.pid).children():
-            if child.cpu_times().user > 1:
-                return child
-        time.sleep(0.05)
-    raise AssertionError("no child computes")
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
