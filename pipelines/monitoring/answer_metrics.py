@@ -14,8 +14,9 @@ from pydantic import ConfigDict, TypeAdapter
 
 from quotaflow.pipelines.areas.question import OF_ALL, Question, filled
 from quotaflow.pipelines.config.monitoring import Export
-from quotaflow.pipelines.errors import NeverMadeError
+from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.monitoring.own_metrics import Alert, OwnMetric
+from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.terminal.values import visible
 from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -25,7 +26,7 @@ from quotaflow.pipelines.warehouse.time_ranges import Since
 _MAX_CHARS = 100
 DROPPED = OwnMetric(
     "series_dropped",
-    "Rows of an exported answer that are past its bound and no metric, because others are further",
+    "Rows of an exported answer past its bound that are no metric, because `top` others are worse",
     ("answer",),
     alerts=(
         Alert(
@@ -41,6 +42,28 @@ DROPPED = OwnMetric(
         ),
     ),
 )
+
+
+FAILING = OwnMetric(
+    "answer_export_failing",
+    "1 if the exported answer could not be read, and so has no metrics now, else 0",
+    ("answer",),
+    alerts=(
+        Alert(
+            name="QuotaflowExportFailing",
+            expr="quotaflow_answer_export_failing > 0",
+            for_="15m",
+            severity="warning",
+            summary="The answer {{ $labels.answer }} cannot be read, and is no metric",
+            description="Alerts on this answer cannot fire. Other answers are exported.",
+            steps=(
+                "The log of the job that exports has the error: search it for `monitoring.export`.",
+            ),
+        ),
+    ),
+)
+ABOUT_EXPORTS = (DROPPED, FAILING)
+"""The metrics of the export itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +96,7 @@ BOARDS = tuple(dict.fromkeys(each.board for each in ANSWERS.values()))
 
 def alerts() -> Iterator[Alert]:
     """Every alert on answers."""
-    for metric in (*metrics(), DROPPED):
+    for metric in (*metrics(), *ABOUT_EXPORTS):
         yield from metric.alerts
 
 
@@ -92,12 +115,19 @@ def samples(
 ) -> Iterator[tuple[OwnMetric, list[tuple[list[str], float]]]]:
     """Each metric of the exported answers with its samples: values of its labels, and its value.
 
-    Raises QueryError.
+    An answer that cannot be read has none; the others have theirs.
     """
     dropped: list[tuple[list[str], float]] = []
+    failing: list[tuple[list[str], float]] = []
     for export in exports:
         answer = ANSWERS[export.answer]
-        rows = _rows(answer, export, reader, now)
+        try:
+            rows = _rows(answer, export, reader, now)
+        except QuotaflowError as error:
+            logs.report(logs.warning(f"monitoring.export: {answer.answer}: {error}"))
+            failing.append(([answer.answer], 1.0))
+            continue
+        failing.append(([answer.answer], 0.0))
         by_labels: dict[tuple[str, ...], Mapping[str, Any]] = {}
         for row in rows:
             by_labels.setdefault(tuple(_shown(row[name]) for name in answer.labels), row)
@@ -108,6 +138,7 @@ def samples(
             yield declared, [(labels, float(v)) for labels, v in values if v is not None]
     if exports:
         yield DROPPED, dropped
+        yield FAILING, failing
 
 
 def _rows(

@@ -43,7 +43,8 @@ def exported(collect: Collect) -> Iterator[None]:
     resource = Resource({"service.name": _NAME}).merge(OTELResourceDetector().detect())
     provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
     meter = provider.get_meter(_NAME)
-    for metric in (*OWN_METRICS.values(), answer_metrics.DROPPED, *answer_metrics.metrics()):
+    own = (*OWN_METRICS.values(), *answer_metrics.ABOUT_EXPORTS)
+    for metric in (*own, *answer_metrics.metrics()):
         is_counter = metric.kind == "counter"
         make = meter.create_observable_counter if is_counter else meter.create_observable_gauge
         name = f"{PREFIX}{metric.name}"

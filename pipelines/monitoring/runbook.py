@@ -14,8 +14,8 @@ _HEAD = """\
 # Runbook: what each alert means and what to do
 
 This page is for people on call for quotaflow and its cluster. `quotaflow metrics --rules` prints
-these alerts for Prometheus, with a link to the section here in `runbook_url`. Bounds below are the
-defaults of conf.
+these alerts for Prometheus, with a link to the section here in `runbook_url`. Bounds below on
+quotaflow itself are the defaults of conf. Those on answers are the same for every conf.
 """
 _METRICS_HEAD = """\
 # Metrics of quotaflow itself and of answers, and their alerts
@@ -49,7 +49,7 @@ def page() -> str:
 def metrics_page() -> str:
     """The metrics, those of answers, then the alerts, in Markdown."""
     head = ["| metric | kind | labels | meaning |", "| --- | --- | --- | --- |"]
-    own = map(_metric_row, [*OWN_METRICS.values(), answer_metrics.DROPPED])
+    own = map(_metric_row, [*OWN_METRICS.values(), *answer_metrics.ABOUT_EXPORTS])
     rows = map(_metric_row, answer_metrics.metrics())
     bounds = (
         f"- `{each.answer}`: `quotaflow_{each.metrics[0].name}` above {each.above:g}; `names` are "

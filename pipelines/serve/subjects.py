@@ -40,6 +40,8 @@ class SubjectPage:
     """What the first page of `quotaflow why` says."""
     budget: str = ""
     """On what a mean request waits, drawn."""
+    damages: tuple[str, ...] = ()
+    """Damaged tables that would say more of the name."""
 
 
 def page(scope: Scope, kind: str, name: str) -> SubjectPage:
@@ -76,6 +78,7 @@ def _answered(answered: WhyAnswer, drawn: ReportSection) -> SubjectPage:
         drawn,
         _readable(answered.verdict),
         _budget(answered.verdict.parts),
+        tuple(texts.listed(damage, _TEXT_CHARS) for damage in answered.damages),
     )
 
 

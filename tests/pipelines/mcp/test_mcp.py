@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.mcp import tools as tools_module
 from quotaflow.pipelines.mcp import untrusted
 from quotaflow.pipelines.mcp.server import server
 from quotaflow.pipelines.mcp.tools import NoAnswerError, Tools
@@ -165,6 +167,12 @@ def texts(value: Any) -> Iterator[str]:
         case list():
             for each in value:
                 yield from texts(each)
+
+
+def test_a_damaged_table_is_said(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, damages = tools_module.ask, ("table requests is damaged",)
+    monkeypatch.setattr(tools_module, "ask", lambda *given: replace(real(*given), damages=damages))
+    assert damages[0] in tools.why("mallory")["data"]
 
 
 def test_an_error_is_data_too(tools: Tools) -> None:

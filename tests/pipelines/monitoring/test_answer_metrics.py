@@ -1,6 +1,7 @@
 """Answers as metrics: each past its bound, bounded in number and length, and never by default."""
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
@@ -25,6 +26,7 @@ from ...schemas.views.filled_views import FILLED
 from ...schemas.views.view_tables import make_table, make_tables_and_answers
 
 NOW = at(3_600)
+OF_EXPORTS = {"series_dropped", "answer_export_failing"}
 EVERY = [Export(answer=name) for name in ANSWERS]
 
 
@@ -64,6 +66,7 @@ def test_a_group_is_a_metric_while_it_lags(warehouse: Warehouse) -> None:
         "group_lag_records": [(labels, 42.0)],
         "group_lag_seconds": [(labels, 3.0)],
         "series_dropped": [({"answer": "group_lag"}, 0.0)],
+        "answer_export_failing": [({"answer": "group_lag"}, 0.0)],
     }
 
 
@@ -104,7 +107,7 @@ def test_each_answer_of_filled_tables_has_its_metrics_and_labels(warehouse: Ware
     make_tables_and_answers(warehouse, FILLED)
     metrics = exported(warehouse, *(Export(answer=name, above=-1.0) for name in ANSWERS))
     declared = {metric.name: metric for metric in answer_metrics.metrics()}
-    assert metrics.keys() == {*declared, "series_dropped"}
+    assert metrics.keys() == {*declared, *OF_EXPORTS}
     for name, metric in declared.items():
         assert all(labels.keys() == set(metric.labels) for labels, _ in metrics[name])
     assert {name for name in declared if metrics[name]} >= {"group_lag_records", "quota_used_ratio"}
@@ -113,8 +116,21 @@ def test_each_answer_of_filled_tables_has_its_metrics_and_labels(warehouse: Ware
 def test_tables_that_were_never_made_have_no_series(warehouse: Warehouse) -> None:
     make_table(warehouse, TABLES["settings"], [])
     metrics = exported(warehouse, *EVERY)
-    assert all(not samples for name, samples in metrics.items() if name != "series_dropped")
-    assert {value for _, value in metrics["series_dropped"]} == {0.0}
+    assert all(not samples for name, samples in metrics.items() if name not in OF_EXPORTS)
+    assert {value for name in OF_EXPORTS for _, value in metrics[name]} == {0.0}
+
+
+def test_an_answer_that_cannot_be_read_keeps_no_other_back(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(warehouse, of_group("a", 30))
+    broken = replace(ANSWERS["incidents"], sql="SELECT CAST('x' AS INT) AS incident_subjects")
+    monkeypatch.setattr(answer_metrics, "ANSWERS", {**ANSWERS, "incidents": broken})
+    metrics = exported(warehouse, Export(answer="incidents"), Export(answer="group_lag"))
+    assert groups(metrics["group_lag_records"]) == {"a": 30.0}
+    failing = [({"answer": "incidents"}, 1.0), ({"answer": "group_lag"}, 0.0)]
+    assert metrics["answer_export_failing"] == failing
+    assert metrics["series_dropped"] == [({"answer": "group_lag"}, 0.0)]
 
 
 def test_nothing_is_exported_by_default(warehouse: Warehouse) -> None:

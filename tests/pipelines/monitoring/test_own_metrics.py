@@ -33,7 +33,7 @@ BOUNDS = HealthSection()
 STRICT = HealthSection(max_silence_s=60, max_behind_s=61, min_free_share=0.5)
 NAMES = {
     metric.full_name: metric
-    for metric in (*OWN_METRICS.values(), answer_metrics.DROPPED, *answer_metrics.metrics())
+    for metric in (*OWN_METRICS.values(), *answer_metrics.ABOUT_EXPORTS, *answer_metrics.metrics())
 }
 ALERTS = (*own_metrics.alerts(), *answer_metrics.alerts())
 RULES: list[dict[str, Any]] = [

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import quote, urlencode
 
@@ -16,6 +17,7 @@ from quotaflow.pipelines.errors import QueryError
 from quotaflow.pipelines.report.incidents import Card
 from quotaflow.pipelines.report.section import ReportSection, text
 from quotaflow.pipelines.serve import site as site_module
+from quotaflow.pipelines.serve import subjects
 from quotaflow.pipelines.serve import tables as tables_module
 from quotaflow.pipelines.serve.site import MAX_NAME_CHARS, MAX_PAGES, QuotaflowSite
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -249,6 +251,18 @@ def test_a_query_past_its_time_is_said_on_the_page(
     pages._pages.clear()
     assert answer.status == 200
     assert "stopped after 1 s" in answer.body.decode()
+
+
+def test_a_damaged_table_is_said_on_the_page(
+    pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = subjects.why
+    damages = ("<b>table requests</b> is damaged",)
+    monkeypatch.setattr(subjects, "why", lambda *given: replace(real(*given), damages=damages))
+    pages._pages.clear()
+    page = pages.answer(f"/client?name={quote(HOSTILE)}").body.decode()
+    pages._pages.clear()
+    assert "&lt;b&gt;table requests&lt;/b&gt; is damaged" in page
 
 
 def test_a_page_that_waits_too_long_for_another_says_so(
