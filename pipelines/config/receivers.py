@@ -42,7 +42,7 @@ Moment = Annotated[datetime, BeforeValidator(_moment)]
 
 
 class Receiver(Section):
-    """Who is sent events by `quotaflow notify`, in which form, and which events."""
+    """A receiver of `quotaflow notify`: the format, the address, and which events it gets."""
 
     name: Annotated[
         str, matches(r"[\w.-]{1,64}", "write up to 64 letters, digits, . _ -, such as on-call")
@@ -51,21 +51,21 @@ class Receiver(Section):
     format: Format = "webhook"
     """webhook (JSON), slack, teams, pagerduty (Events v2), alertmanager (v2) or mail."""
     url: Reference | None = None
-    """The address, as a reference; https, except for this machine itself. For alertmanager the one
-    that `/api/v2/alerts` follows; for pagerduty null is its own.
+    """The address, as a reference; https, except for this machine itself. For alertmanager it ends
+    before `/api/v2/alerts`. For pagerduty null means the address of PagerDuty.
     """
     routing_key: Reference | None = None
     """The integration key of PagerDuty, as a reference."""
     smtp: Annotated[str, matches(r"[\w.-]+:\d{1,5}", "write HOST:PORT")] | None = None
-    """The mail server, `HOST:PORT`: by TLS at port 465, elsewhere by STARTTLS; without TLS only to
-    this machine itself.
+    """The mail server, `HOST:PORT`. Port 465 means TLS, any other STARTTLS. A server of this
+    machine needs no TLS.
     """
     sender: _Address | None = None
     """The address that mails are from."""
     to: Annotated[list[_Address], Field(max_length=50)] = Field(default_factory=list)
     """The addresses that mails go to."""
     user: Reference | None = None
-    """The login at the mail server, as a reference. null: none."""
+    """The user at the mail server, as a reference. null: no login."""
     password: Reference | None = None
     """Its password, as a reference."""
     clusters: Annotated[list[str], Field(max_length=100)] = Field(default_factory=list)
@@ -83,7 +83,9 @@ class Receiver(Section):
     max_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     """How often one event is sent without a good answer; 1 to 10."""
     max_events: Annotated[int, Field(ge=1, le=1_000)] = 20
-    """Events that one run sends one by one; more are summed up; 1 to 1,000."""
+    """Events that one run sends one by one; 1 to 1,000. More become one summary, but for ends of
+    what is open at a webhook, pagerduty or alertmanager.
+    """
 
     @model_validator(mode="after")
     def _has_its_keys(self) -> "Receiver":
@@ -100,7 +102,7 @@ class Receiver(Section):
 
 
 class Silence(Section):
-    """A time in which events that match are not sent, also not later. Ends of what was sent are."""
+    """A time in which matching events are not sent, nor after it. Ends of what was sent are."""
 
     since: Moment
     """From this time on (ISO 8601; without a zone in UTC)."""

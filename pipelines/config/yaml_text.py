@@ -51,14 +51,14 @@ class Loader(yaml.SafeLoader):
         return node
 
     def compose_mapping_node(self, anchor: Any) -> Any:
-        """A map. Raises RefusedError for a key that is there twice."""
+        """A map. Raises RefusedError for a key that is written twice."""
         node = super().compose_mapping_node(anchor)
         lines: dict[str, int] = {}
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if isinstance(key, yaml.ScalarNode) and key.value in lines:
                 both = f"lines {lines[key.value]} and {line}"
-                raise _refused(f"{key.value} is there twice ({both}): leave one out", key)
+                raise _refused(f"{key.value} is written twice ({both}): leave one out", key)
             lines[str(key.value)] = line
         return node
 

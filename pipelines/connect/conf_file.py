@@ -29,7 +29,7 @@ _REST = """\
 # producer_ids:                 # quotas for KIP-936, which stock Kafka does not have
 #   default_quota_per_s: null   # ids per second, user and broker; null: unlimited
 #   quotas: {}
-# alerts:                       # where quotaflow notify posts: the address by reference
+# alerts:                       # who quotaflow notify sends events to; addresses by reference
 #   receivers: [{name: chat, format: slack, url: "env:QUOTAFLOW_WEBHOOK"}]
 # plan:                         # principals that no plan changes, beside the default ones
 #   excluded_principals: []

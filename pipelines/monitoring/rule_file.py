@@ -10,7 +10,8 @@ from quotaflow.pipelines.monitoring.own_metrics import Alert
 
 _HEAD = """\
 # Alerts on quotaflow itself, and on answers that conf exports (monitoring.export), made by
-# `quotaflow metrics --rules`. Bounds are those of conf.
+# `quotaflow metrics --rules`. Bounds on quotaflow itself are those of conf
+# (health). Bounds on answers are the same in each file: change them here.
 # Check the file: promtool check rules FILE. Name it in rule_files of prometheus.yml.
 """
 

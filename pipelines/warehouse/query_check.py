@@ -111,7 +111,7 @@ def check_condition(name: str, where: str, columns: Collection[str]) -> None:
     nodes = list(_nodes(condition[0]))
     if condition[1] != trees[0][1] or any(str(n.get("type")).endswith("_NODE") for n in nodes):
         raise ConfigError(f"a condition has columns of {name}, and no query: {where[:80]}")
-    # Brackets that end the condition's own would let the rest escape.
+    # A bracket that closes the condition would put the rest outside of it.
     checked(f"SELECT {where}\nFROM {name}", frozenset({name}))
     # A lambda names its own parameters.
     if any(node.get("class") == "LAMBDA" for node in nodes):

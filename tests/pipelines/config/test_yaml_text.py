@@ -20,18 +20,22 @@ _BOMB = "a: &a [x]\n" + "".join(
     (
         "a section twice",
         "plan: {excluded_principals: ['User:vip']}\nquotas: {}\nplan: {lease_s: 120}\n",
-        r"conf.yaml: line 3: plan is there twice \(lines 1 and 3\): leave one out",
+        r"conf.yaml: line 3: plan is written twice \(lines 1 and 3\): leave one out",
     ),
     (
         "a key twice",
         "plan:\n  lease_s: 60\n  lease_s: 7200\n",
-        r"line 3: lease_s is there twice \(lines 2 and 3\)",
+        r"line 3: lease_s is written twice \(lines 2 and 3\)",
     ),
-    ("in quotes", "plan: {lease_s: 60, 'lease_s': 70}", r"lease_s is there twice \(lines 1 and 1"),
+    (
+        "in quotes",
+        "plan: {lease_s: 60, 'lease_s': 70}",
+        r"lease_s is written twice \(lines 1 and 1",
+    ),
     (
         "an entry twice",
         "kafka:\n  properties:\n    client.id: a\n    client.id: b\n",
-        r"client.id is there twice \(lines 3 and 4\)",
+        r"client.id is written twice \(lines 3 and 4\)",
     ),
     (
         "a time of day",
@@ -72,7 +76,7 @@ def test_it_is_refused_in_one_line(text: str, message: str, tmp_path: Path) -> N
 @cases(
     ("text", "message"),
     ("deep", "[" * 20_000, "--set plan.lease_s: it is nested more than 32 deep"),
-    ("a key twice", "{a: 1, a: 2}", r"--set plan.lease_s: a is there twice"),
+    ("a key twice", "{a: 1, a: 2}", r"--set plan.lease_s: a is written twice"),
     ("a time of day", "1:30", "plan.lease_s = '1:30': Input should be"),
     ("a number of 5,000 digits", "1" * 5_000, "--set plan.lease_s: a value that cannot be read"),
 )
