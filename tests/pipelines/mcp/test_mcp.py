@@ -20,6 +20,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas import why as why_answer
 from quotaflow.pipelines.mcp import tools as tools_module
 from quotaflow.pipelines.mcp import untrusted
 from quotaflow.pipelines.mcp.server import server
@@ -170,7 +171,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def test_a_damaged_table_is_said(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, damages = tools_module.ask, ("table requests is damaged",)
+    real, damages = why_answer.why, ("table requests is damaged",)
     monkeypatch.setattr(tools_module, "ask", lambda *given: replace(real(*given), damages=damages))
     assert damages[0] in tools.why("mallory")["data"]
 

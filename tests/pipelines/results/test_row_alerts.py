@@ -182,9 +182,12 @@ def test_a_table_of_an_older_release_is_brought_up_to_date_before_it_is_read(
     watched.see(0, [of_group("a", 50)], AT_ONCE)
     steps, read = list[str](), row_alerts._last_events
     monkeypatch.setattr(Warehouse, "ensure", lambda *_: steps.append("ensure"))
-    monkeypatch.setattr(
-        row_alerts, "_last_events", lambda *given: steps.append("read") or read(*given)
-    )
+
+    def reading(*given: Any) -> Any:
+        steps.append("read")
+        return read(*given)
+
+    monkeypatch.setattr(row_alerts, "_last_events", reading)
     watched.see(60, [], AT_ONCE)
     assert steps == ["ensure", "read"]
 

@@ -256,7 +256,7 @@ def test_a_query_past_its_time_is_said_on_the_page(
 def test_a_damaged_table_is_said_on_the_page(
     pages: QuotaflowSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = subjects.why
+    real = answer.why
     damages = ("<b>table requests</b> is damaged",)
     monkeypatch.setattr(subjects, "why", lambda *given: replace(real(*given), damages=damages))
     pages._pages.clear()
