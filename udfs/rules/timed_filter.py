@@ -78,21 +78,11 @@ class TimedBloomFilter:
         self._begin_ms = -math.inf
         self._rotation_ms = -math.inf
 
-    def put(self, value: int, time_ms: int) -> None:
-        """Remember that `value`, a 64-bit id, was seen at `time_ms`."""
-        self.first_sighting(value, time_ms)
-
-    def might_contain(self, value: int, time_ms: int) -> bool:
-        """Whether `value` was seen recently: never wrongly no, rarely wrongly yes."""
-        if time_ms >= self._rotation_ms:
-            self._rotate(time_ms)
-        positions = self._shape.positions(value)
-        if _all_set(self._newest, positions):
-            return True
-        return self._previous is not None and _all_set(self._previous, positions)
-
     def first_sighting(self, value: int, time_ms: int) -> bool:
-        """Put `value` and return whether it is new: one hash for both."""
+        """Remember that `value`, a 64-bit id, was seen at `time_ms`, and return whether it is new.
+
+        It is new if it was not seen recently: never wrongly yes, rarely wrongly no.
+        """
         if time_ms >= self._rotation_ms:
             self._rotate(time_ms)
         positions = self._shape.positions(value)

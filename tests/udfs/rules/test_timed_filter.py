@@ -34,17 +34,17 @@ class ExactSets:
 
 @st.composite
 def sightings(draw):
-    """A window, and (is it put, id, time): equal, falling back, on the edges, and far apart."""
+    """A window, and (id, time): equal, falling back, on the edges, and far apart."""
     window_ms = draw(st.sampled_from([1, 2, 3, 10, 999, 1_000, HOUR_MS]))
     half = window_ms // 2
     edge = st.sampled_from([0, 1, half, half + 1, window_ms - 1, window_ms, 2 * window_ms])
     step = st.one_of(edge, st.integers(-2 * window_ms, 3 * window_ms), edge.map(lambda ms: -ms))
     time_ms = draw(st.sampled_from([-window_ms, 0, START]))
-    steps = draw(st.lists(st.tuples(st.booleans(), st.integers(0, 5), step), max_size=60))
+    steps = draw(st.lists(st.tuples(st.integers(0, 5), step), max_size=60))
     walk = []
-    for is_put, value, step_ms in steps:
+    for value, step_ms in steps:
         time_ms += step_ms
-        walk.append((is_put, value, time_ms))
+        walk.append((value, time_ms))
     return window_ms, walk
 
 
@@ -52,42 +52,28 @@ def sightings(draw):
 def test_a_generous_filter_answers_as_exact_sets_do(drawn):
     window_ms, walk = drawn
     seen, exact = TimedBloomFilter(1_000, 1e-6, window_ms), ExactSets(window_ms)
-    for is_put, value, time_ms in walk:
-        assert seen.might_contain(value, time_ms) == exact.contains(value, time_ms)
-        if is_put:
-            seen.put(value, time_ms)
-            exact.put(value, time_ms)
+    for value, time_ms in walk:
+        assert seen.first_sighting(value, time_ms) is not exact.contains(value, time_ms)
+        exact.put(value, time_ms)
 
 
 @given(sightings())
 def test_a_tiny_filter_errs_only_towards_having_seen(drawn):
     window_ms, walk = drawn
     seen, exact = TimedBloomFilter(1, 0.5, window_ms), ExactSets(window_ms)
-    for is_put, value, time_ms in walk:
-        is_seen, was_put = seen.might_contain(value, time_ms), exact.contains(value, time_ms)
-        assert is_seen or not was_put
-        if is_put:
-            seen.put(value, time_ms)
-            exact.put(value, time_ms)
-
-
-@given(sightings())
-def test_a_first_sighting_is_a_question_and_a_put(drawn):
-    window_ms, walk = drawn
-    one, two = TimedBloomFilter(3, 0.3, window_ms), TimedBloomFilter(3, 0.3, window_ms)
-    for _, value, time_ms in walk:
-        is_new = not two.might_contain(value, time_ms)
-        two.put(value, time_ms)
-        assert one.first_sighting(value, time_ms) == is_new
+    for value, time_ms in walk:
+        is_new, was_put = seen.first_sighting(value, time_ms), exact.contains(value, time_ms)
+        assert not (is_new and was_put)
+        exact.put(value, time_ms)
 
 
 @given(sightings(), st.integers(0, 60))
 def test_an_answer_does_not_depend_on_what_was_seen_before_one_and_a_half_windows(drawn, cut):
     window_ms, walk = drawn
-    walk = sorted(walk, key=lambda sighting: sighting[2])
+    walk = sorted(walk, key=lambda sighting: sighting[1])
     whole, later = TimedBloomFilter(3, 0.3, window_ms), TimedBloomFilter(3, 0.3, window_ms)
-    start_ms = walk[cut][2] if cut < len(walk) else 0
-    for index, (_, value, time_ms) in enumerate(walk):
+    start_ms = walk[cut][1] if cut < len(walk) else 0
+    for index, (value, time_ms) in enumerate(walk):
         is_new = whole.first_sighting(value, time_ms)
         if index >= cut:
             later_is_new = later.first_sighting(value, time_ms)
@@ -106,8 +92,8 @@ def test_an_answer_does_not_depend_on_what_was_seen_before_one_and_a_half_window
 )
 def test_an_id_is_remembered_half_to_one_and_a_half_windows(seen_ms, query_ms, remembered):
     seen = TimedBloomFilter(100, 0.001, HOUR_MS)
-    seen.put(4_711, START + seen_ms)
-    assert seen.might_contain(4_711, START + query_ms) is remembered
+    assert seen.first_sighting(4_711, START + seen_ms)
+    assert seen.first_sighting(4_711, START + query_ms) is not remembered
 
 
 def test_an_id_in_steady_use_is_new_once():
@@ -118,9 +104,9 @@ def test_an_id_in_steady_use_is_new_once():
 
 def test_a_late_sighting_goes_into_the_newest_filter():
     seen = TimedBloomFilter(100, 0.001, HOUR_MS)
-    seen.put(1, START + HOUR_MS)
-    seen.put(2, START)
-    assert seen.might_contain(2, START + HOUR_MS * 5 // 2 - 1)
+    assert seen.first_sighting(1, START + HOUR_MS)
+    assert seen.first_sighting(2, START)
+    assert not seen.first_sighting(2, START + HOUR_MS * 5 // 2 - 1)
 
 
 @cases(
@@ -142,13 +128,12 @@ def test_shape_is_the_textbook_s(expected_items, false_positive_rate, bits, hash
 )
 def test_false_positives_keep_the_rate_when_full(items, rate):
     rounds, questions = 20, 10_000
-    wrong = 0
+    wrong, shape = 0, BloomShape.for_capacity(items, rate)
     for first in range(0, rounds * 1_000_000, 1_000_000):
-        seen = TimedBloomFilter(items, rate, HOUR_MS)
-        for value in range(first, first + items):
-            seen.put(value, START)
+        own = range(first, first + items)
+        taken = {position for value in own for position in shape.positions(value)}
         strangers = range(first + items, first + items + questions)
-        wrong += sum(seen.might_contain(value, START) for value in strangers)
+        wrong += sum(taken.issuperset(shape.positions(value)) for value in strangers)
     assert wrong / (rounds * questions) < 1.5 * rate
 
 
@@ -167,4 +152,4 @@ def test_refuses(bounds, message):
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
 def test_refuses_what_is_no_64_bit_id(value):
     with pytest.raises(ValueError, match=f"^value must be a signed 64-bit integer, got {value}$"):
-        TimedBloomFilter(1, 0.01, 1).put(value, 0)
+        TimedBloomFilter(1, 0.01, 1).first_sighting(value, 0)
