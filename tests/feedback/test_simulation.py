@@ -195,7 +195,7 @@ def test_what_a_person_released_is_planned_again_until_somebody_alters_it() -> N
 
 def released(one: Offender, simulation: Simulation) -> Record:
     """The record of `quotaflow release`."""
-    template = Record(
+    return Record(
         event_time=simulation.now,
         run_id="release",
         number=0,
@@ -206,15 +206,11 @@ def released(one: Offender, simulation: Simulation) -> Record:
         entity=one.entity,
         config_key=one.config_key,
         operation="release",
-        operand=None,
-        prior_value=None,
         config_value=simulation.value(one),
-        expires_at=None,
         reason="a person said so",
         evidence_table="",
         evidence_key="",
     )
-    return replace(template, event_time=simulation.now)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:1])

@@ -36,7 +36,7 @@ Key = tuple[ConfigEntity, str]
 """A config: its entity and key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """One step of one change: a row of config_changes.
 
@@ -55,10 +55,10 @@ class Record:
     entity: ConfigEntity
     config_key: str
     operation: str
-    operand: str | None
-    prior_value: str | None
-    config_value: str | None
-    expires_at: datetime | None
+    operand: str | None = None
+    prior_value: str | None = None
+    config_value: str | None = None
+    expires_at: datetime | None = None
     reason: str
     evidence_table: str
     evidence_key: str
