@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ..cases import cases
 from .java_check import JavaCheck
 
 BOUND = 16 << 20
@@ -37,33 +38,24 @@ def test_a_push_that_cannot_be_built_is_counted_and_its_bytes_are_released(
     }
 
 
-def test_no_exception_of_the_producer_ends_the_thread(check: JavaCheck) -> None:
-    counts = check.counts("sending")
-    assert counts == {"received": 4, "sent": 1, "dropped": 0, "failed": 3, "queued": 0}
-
-
-def test_a_producer_that_cannot_be_built_is_not_tried_for_every_record(check: JavaCheck) -> None:
-    """Each time it writes some hundred lines to the broker's log."""
-    counts = check.counts("unbuildable")
-    assert counts == {
-        "built": 1,
-        "received": 100,
-        "sent": 0,
-        "dropped": 99,
-        "failed": 1,
-        "queued": 0,
-    }
+@cases(
+    ("scenario", "counts"),
+    ("an exception of the producer ends no thread", "sending", (4, 1, 0, 3, 0)),
+    # Each time it writes some hundred lines to the broker's log.
+    ("a producer that cannot be built is tried once", "unbuildable", (100, 0, 99, 1, 0, 1)),
+    ("a record that is built while the sender closes", "closing", (1, 0, 1, 0, 0)),
+)
+def test_each_record_is_counted_once(
+    check: JavaCheck, scenario: str, counts: tuple[int, ...]
+) -> None:
+    names = ("received", "sent", "dropped", "failed", "queued", "built")
+    assert check.counts(scenario) == dict(zip(names, counts, strict=False))
 
 
 @pytest.mark.faults
 def test_a_record_of_losses_that_cannot_be_made_is_made_later(check: JavaCheck) -> None:
     counts = check.counts("losses")
     assert (counts["made"], counts["sent"], counts["dropped"]) == (2, 1, 1)
-
-
-def test_a_record_that_is_built_while_the_sender_closes_is_counted(check: JavaCheck) -> None:
-    counts = check.counts("closing")
-    assert counts == {"received": 1, "sent": 0, "dropped": 1, "failed": 0, "queued": 0}
 
 
 @pytest.mark.faults

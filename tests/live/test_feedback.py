@@ -31,6 +31,7 @@ from quotaflow.pipelines.feedback.runs import context, restore_run
 from quotaflow.pipelines.feedback.writing import exclusive_section, stop_file
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..crashes import CrashError, crash_at
 from . import live_configs
 from .conftest import by_reference
 from .readers import await_so
@@ -51,10 +52,6 @@ ENTITIES = (
     (ConfigEntity("", "topic", TOPIC), {LIST: "0:1,0:2"}),
     (ConfigEntity("", "client-metrics", f"{PREFIX}metrics"), METRICS | {"match": IDS}),
 )
-
-
-class CrashError(Exception):
-    """The process ended here, as far as the records show."""
 
 
 class Nowhere:
@@ -218,12 +215,8 @@ def test_a_crash_between_any_two_steps_is_found_and_finished(
     entities = [ConfigEntity("", "user", f"{PREFIX}{at}-{n}") for n in "ab"]
     desired = [r for e in entities for r in rows(cluster.cluster_id, e, {BYTES: "1000000"})]
 
-    def passed(step: str) -> None:
-        if step == at:
-            raise CrashError
-
     with pytest.raises(CrashError):
-        apply(conf, desired, passed)
+        apply(conf, desired, crash_at(at))
     apply(conf, desired)
     with current(conf) as read:
         assert [read(on_cluster(cluster, e)) for e in entities] == [{BYTES: "1000000"}] * 2

@@ -19,15 +19,12 @@ from quotaflow.pipelines.feedback.runs import context, request_logger
 from quotaflow.pipelines.feedback.writing import exclusive_section
 
 from ..command_line import in_options
+from ..crashes import CrashError, crash_at
 from ..own_process import quotaflow
 from . import live_configs, logged_process, printed_command
 
 BROKER = 3
 LOGGER = "kafka.request.logger"
-
-
-class CrashError(Exception):
-    """The process ended here, as far as the records show."""
 
 
 def level(conf: Conf) -> str:
@@ -53,15 +50,11 @@ def is_off(conf: Conf) -> Iterator[None]:
 
 @pytest.mark.shows("samples lines by API, and switches the log on for a while")
 def test_a_capture_that_was_killed_is_given_back_by_restore(conf: Conf) -> None:
-    def passed(step: str) -> None:
-        if step == "sent":
-            raise CrashError
-
     switch = request_logger.read_switch(context.from_conf(conf), [BROKER], 600, datetime.now(UTC))
     assert (switch.levels, len(switch.plan.changes)) == ({BROKER: "INFO"}, 1)
     with pytest.raises(CrashError):
         request_logger.switched_on(
-            context.from_conf(conf), switch.request, lambda _: None, on_step=passed
+            context.from_conf(conf), switch.request, lambda _: None, on_step=crash_at("sent")
         )
     assert level(conf) == "DEBUG"
     _, outcomes = live_configs.restored(conf)

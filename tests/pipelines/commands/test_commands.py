@@ -115,27 +115,6 @@ def test_the_help_has_every_exit_code_the_docs_have(command: Command) -> None:
     assert documented in printed
 
 
-def test_the_help_imports_no_command_and_nothing_heavy() -> None:
-    code = (
-        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
-        "execute(['--help'])\n"
-        "heavy = {'pyarrow', 'pydantic', 'quotaflow.pipelines.commands.options', 'yaml'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    assert printed_by(code).endswith("\n[]\n")
-
-
-def test_what_needs_no_jvm_imports_no_pyspark() -> None:
-    modules = (
-        *("feedback.runs.apply_run", "feedback.runs.frozen_plans"),
-        *("feedback.runs.request_logger", "feedback.runs.restore_run"),
-        *("monitoring.health", "monitoring.notifier", "doctor.doctor"),
-    )
-    names = ", ".join(f"quotaflow.pipelines.{module}" for module in modules)
-    code = f"import sys, {names}\nprint({{'pyspark', 'py4j'}} & set(sys.modules))"
-    assert printed_by(code) == "set()\n"
-
-
 def test_jobs_are_listed_with_what_they_read_and_fill(command: Command) -> None:
     lines = command("jobs", "--csv").out.splitlines()
     assert lines[0] == "name,meaning,reads,fills"

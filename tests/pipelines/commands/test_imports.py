@@ -5,7 +5,8 @@ from pathlib import Path
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...own_process import python
+from ...cases import cases
+from ...own_process import printed_by, python
 from ...rows import used
 from ...schemas.views.view_tables import make_tables_and_answers
 
@@ -17,6 +18,27 @@ for words in json.loads(sys.argv[1]):
     execute(words)
     print(json.dumps([words[0], sorted(set({HEAVY!r}) & set(sys.modules))]), file=sys.stderr)
 """
+
+
+NO_JVM = (
+    *("feedback.runs.apply_run", "feedback.runs.frozen_plans", "feedback.runs.request_logger"),
+    *("feedback.runs.restore_run", "monitoring.health", "monitoring.notifier", "doctor.doctor"),
+    *("snapshots.take", "commands.snapshot"),
+)
+MODULES = ", ".join(f"quotaflow.pipelines.{module}" for module in NO_JVM)
+OF_COMMANDS = {"pyarrow", "pydantic", "quotaflow.pipelines.commands.options", "yaml"}
+EXECUTE = "from quotaflow.pipelines.__main__ import execute\nexecute"
+
+
+@cases(
+    ("code", "heavy"),
+    ("help", f"{EXECUTE}(['--help'])", OF_COMMANDS),
+    ("metrics", f"{EXECUTE}(['metrics', 'lag'])", {"pyarrow", "pyspark", "deltalake", "kafka"}),
+    ("what needs no JVM", f"import {MODULES}", {"pyspark", "py4j"}),
+)
+def test_nothing_heavy_is_imported(code: str, heavy: set[str]) -> None:
+    printed = printed_by(f"{code}\nimport sys\nprint(sorted({heavy!r} & set(sys.modules)))")
+    assert printed.endswith("[]\n")
 
 
 def test_commands_that_read_import_nothing_heavy(warehouse: Warehouse, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from quotaflow.schemas.metrics import METRICS, PREFIX
 
 from ...cases import cases
 from ...command_line import Command
-from ...own_process import printed_by
 
 
 def names(command: Command, line: str) -> list[str]:
@@ -140,12 +139,3 @@ def test_what_cannot_be_found_is_one_line_and_an_exit_code(
     command: Command, line: str, code: int, expected: str
 ) -> None:
     assert expected in command.error("metrics", *line.split(), code=code)
-
-
-def test_it_imports_nothing_heavy() -> None:
-    code = (
-        "import sys\nfrom quotaflow.pipelines.__main__ import execute\n"
-        "execute(['metrics', 'lag'])\n"
-        "print(sorted({'pyarrow', 'pyspark', 'deltalake', 'kafka'} & set(sys.modules)))"
-    )
-    assert printed_by(code).endswith("\n[]\n")

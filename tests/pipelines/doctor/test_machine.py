@@ -10,6 +10,8 @@ from quotaflow.pipelines.doctor import machine
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding
 from quotaflow.pipelines.warehouse import private_folder
 
+from ...cases import cases
+
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> config.Conf:
@@ -91,19 +93,20 @@ def test_what_lacks_comes_with_the_wheel_as_no_index_has_it(
     )
 
 
-def test_a_client_of_spark_connect_needs_neither_java_nor_jars(
-    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
+@cases(
+    ("variable", "value", "place"),
+    (
+        "connect",
+        "SPARK_REMOTE",
+        "sc://a.example:15002/;token=x",
+        "Spark Connect at a.example:15002",
+    ),
+    ("Databricks", "DATABRICKS_RUNTIME_VERSION", "client.5.0", "Databricks' own"),
+)
+def test_where_spark_is_elsewhere_neither_java_nor_jars_are_needed(
+    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, place: str
 ) -> None:
-    monkeypatch.setenv("SPARK_REMOTE", "sc://spark.example.com:15002/;token=dapi123")
+    monkeypatch.setenv(variable, value)
     seen = findings(no_java)
-    assert seen["Spark"] == Finding("Spark", OK, "Spark Connect at spark.example.com:15002")
-    assert not {"JDK", "jars for Spark"} & seen.keys()
-
-
-def test_on_databricks_spark_is_there(
-    no_java: config.Conf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "client.5.0")
-    seen = findings(no_java)
-    assert seen["Spark"] == Finding("Spark", OK, "Databricks' own")
+    assert seen["Spark"] == Finding("Spark", OK, place)
     assert not {"JDK", "jars for Spark"} & seen.keys()

@@ -32,6 +32,7 @@ from quotaflow.pipelines.feedback.writing.write_conf import WriteConf
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 from quotaflow.pipelines.warehouse.time_ranges import Since
 
+from ...crashes import CrashError
 from ...delta_tables import NOON
 
 PLAIN = Connection("b:9092")
@@ -192,17 +193,13 @@ class ListTopic:
         for item in items:
             if self.dies_after is not None:
                 if self.dies_after == 0:
-                    raise TopicCrashError
+                    raise CrashError
                 self.dies_after -= 1
             self.items.append(item)
 
     def reader(self) -> "ListTopic":
         """The same topic for another process."""
         return ListTopic(self.items)
-
-
-class TopicCrashError(Exception):
-    """The process was killed while it wrote leases."""
 
 
 @dataclass

@@ -27,10 +27,6 @@ THERE = Signer((b"k" * 32,), "there")
 STRANGER = Signer((b"s" * 32,), "stranger")
 
 
-class CrashError(Exception):
-    """The process was killed here."""
-
-
 @dataclass
 class Site:
     """A cluster, its topic of leases, and the warehouse of one deployment."""

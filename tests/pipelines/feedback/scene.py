@@ -21,15 +21,12 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...crashes import CrashError, crash_at
 from ...delta_tables import NOON
 from .fake_configs import Clock, DictConfigs, ListJournal, planned
 from .fake_configs import applying as run_of
 
 LATER = NOON + timedelta(hours=5)
-
-
-class KilledError(Exception):
-    """The process was killed here."""
 
 
 @dataclass
@@ -73,13 +70,10 @@ class Scene:
         yield exclusive_section.ExclusiveSection("c1", apply, trust, rows, self.tables, rows)
 
     def apply(self, *rows: DesiredConfig, dies_at: str | None = None) -> None:
-        def passed(step: str) -> None:
-            if step == dies_at:
-                raise KilledError
-
         changes = planned(*rows).changes
-        with suppress(KilledError):
-            run_of(self.configs, self.journal, "r", self.clock, on_step=passed).run("p", changes)
+        with suppress(CrashError):
+            dying = crash_at(dies_at)
+            run_of(self.configs, self.journal, "r", self.clock, on_step=dying).run("p", changes)
 
     def shown(self, now: datetime = LATER, *, everything: bool = False) -> RestorePlan:
         return restore_run.preview(context.from_conf(self.conf), now, everything=everything)

@@ -14,7 +14,6 @@ from quotaflow.schemas.tables.declared import (
     TRANSACTIONAL_IDS,
 )
 
-from ...own_process import printed_by
 from ..kafka.fake_cluster import (
     CLUSTER_AUTHORIZATION_FAILED,
     LOADING,
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HISTORY = "SELECT event_time, entity_name, config_key, config_value FROM configs"
-
-
-def test_a_snapshot_imports_no_pyspark() -> None:
-    script = (
-        "import sys\n"
-        "sys.modules['pyspark'] = None\n"
-        "import quotaflow.pipelines.snapshots.take, quotaflow.pipelines.commands.snapshot\n"
-    )
-    assert printed_by(script) == ""
 
 
 def test_only_what_changed_is_written(scene: Scene) -> None:

@@ -19,6 +19,7 @@ from quotaflow.pipelines.feedback.planning.plan import plan
 from quotaflow.schemas.configs import PRODUCER_IDS_RATE
 
 from ....cases import cases
+from .. import fake_configs
 from ..fake_configs import DictConfigs, ListJournal, applying
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -27,21 +28,8 @@ SETTLED = PlanPolicy(settle=timedelta(seconds=30))
 
 
 def desired(name: str = "mallory", **others: object) -> DesiredConfig:
-    row = {
-        "cluster_id": "c1",
-        "entity_type": "user",
-        "entity_name": name,
-        "config_key": "producer_ids_rate",
-        "config_value": "1",
-        "prior_value": None,
-        "reason": "because",
-        "evidence_table": "producer_id_rates",
-        "evidence_key": f"principal=User:{name}",
-        "since": NOW - timedelta(minutes=1),
-        "priority": 10,
-        "observed": 10.0,
-    }
-    return DesiredConfig(**(row | others))  # type: ignore[arg-type]
+    rate = {"config_key": "producer_ids_rate", "config_value": "1"}
+    return fake_configs.desired(name, **(rate | {"since": NOW - timedelta(minutes=1)} | others))
 
 
 def test_a_change_says_value_command_and_that_stock_kafka_refuses_it() -> None:

@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.feedback.ledger.leases import LeaseBook, topic_key
 
-from ..fake_configs import (
-    TopicCrashError,
-    desired,
-)
-from ..lease_site import KEY, CrashError, Site, live
+from ....crashes import CrashError, crash_at
+from ..fake_configs import desired
+from ..lease_site import KEY, Site, live
 
 EVE = desired("eve").key
 STEPS = ("looked", "begun", "sent", "written", "recorded", "finished")
@@ -31,13 +29,10 @@ ACTS = st.lists(
 def perform(site: Site, act: tuple[str, int, str | int | None]) -> None:
     """One command, which may be killed at a step or after so many records of the topic."""
     name, argument, death = act
-
-    def passed(step: str) -> None:
-        if step == death:
-            raise CrashError
+    passed = crash_at(death)
 
     site.topic.dies_after = death if isinstance(death, int) else None
-    with suppress(CrashError, TopicCrashError):
+    with suppress(CrashError):
         if name == "wait":
             site.clock.now += timedelta(seconds=argument)
         elif name == "apply":

@@ -26,6 +26,7 @@ from quotaflow.pipelines.feedback.writing.change_writer import ChangeWriter
 from quotaflow.pipelines.kafka.cluster_state import UnansweredError
 
 from ....cases import cases
+from ....crashes import CrashError, crash_at
 from ..fake_configs import PLAIN, Clock, DictConfigs, ListJournal, applying, desired, planned
 
 BOUNDS = PlanPolicy(lease_s=600, max_step_factor=1e9)
@@ -33,10 +34,6 @@ KEY = "producer_byte_rate"
 LIST = "leader.replication.throttled.replicas"
 MALLORY = desired().entity
 TOPIC = ConfigEntity("c1", "topic", "t")
-
-
-class CrashError(Exception):
-    """The process was killed here."""
 
 
 def changes(*rows: DesiredConfig) -> tuple[Change, ...]:
@@ -306,12 +303,8 @@ def test_killed_anywhere_the_next_run_ends_in_the_planned_state(at: str) -> None
     configs, journal, clock = DictConfigs(), ListJournal(), Clock()
     planned_changes = changes(desired("a"), desired("b"))
 
-    def passed(step: str) -> None:
-        if step == at:
-            raise CrashError
-
     with pytest.raises(CrashError):
-        applying(configs, journal, "r1", clock, on_step=passed).run("p1", planned_changes)
+        applying(configs, journal, "r1", clock, on_step=crash_at(at)).run("p1", planned_changes)
     again = applying(configs, journal, "r2", clock)
     again.finish(journal.ledger)
     again.run("p1", planned_changes)
@@ -354,13 +347,7 @@ def test_whatever_happens_ours_is_given_back_and_others_stays(
             theirs = {} if act[1] is None else {KEY: str(int(str(act[1])) * 1_000 + 7)}
             configs.configs[MALLORY] = dict(theirs)
         else:
-            step = act[2]
-
-            def passed(now: str, step: object = step) -> None:
-                if now == step:
-                    raise CrashError
-
-            run = applying(configs, journal, f"r{number}", clock, on_step=passed)
+            run = applying(configs, journal, f"r{number}", clock, on_step=crash_at(act[2]))
             try:
                 run.finish(journal.ledger)
                 if act[0] == "apply":

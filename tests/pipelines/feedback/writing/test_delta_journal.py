@@ -26,6 +26,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CONFIG_CHANGES
 
 from ....cases import cases
+from ....crashes import CrashError, crash_at
 from ....schemas.views.limit_rows import offending_now
 from ....schemas.views.view_tables import make_tables_and_answers
 from ..delta_scene import Folder, Opened, apply, changes, ledger
@@ -38,10 +39,6 @@ KEY = "producer_byte_rate"
 CHILD = Path(__file__).parent / "killed_section.py"
 ROOT = Path(__file__).parents[4]
 STEPS = ("looked", "begun", "sent", "written", "recorded")
-
-
-class CrashError(Exception):
-    """The process ended here, as far as the records show."""
 
 
 @pytest.fixture(autouse=True)
@@ -84,12 +81,8 @@ def test_a_crash_between_any_two_steps_is_resolved(conf: Conf, opened: Opened, a
     configs = DictConfigs()
     opened(configs)
 
-    def passed(step: str) -> None:
-        if step == at:
-            raise CrashError
-
     with pytest.raises(CrashError):
-        apply(conf, "eve", "zoe", passed=passed)
+        apply(conf, "eve", "zoe", passed=crash_at(at))
     assert len(ledger(conf).open_records) == {"looked": 0, "recorded": 0}.get(at, 2)
     apply(conf, "eve", "zoe")
     assert [each[KEY] for each in configs.configs.values()] == ["1000", "1000"]
