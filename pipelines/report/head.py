@@ -21,18 +21,21 @@ class Head:
     age: str
     made_at: str
     where: str
+    left_out: tuple[str, ...]
+    """Which tables are damaged, so that the page is without them."""
 
 
 def head(scope: Scope) -> Head:
     """The head of all pages about a scope."""
     names = scope.conf.cluster
     cluster_id = texts.listed(scope.cluster_id) if scope.cluster_id else ""
-    left_out = scope.reader.left_out if isinstance(scope.reader, FolderReader) else ()
+    damaged = scope.reader.left_out if isinstance(scope.reader, FolderReader) else ()
+    left_out = [f"without {table}, which is damaged: see quotaflow status" for table in damaged]
     facts = (
         texts.listed(names.environment) if names.environment else "",
         f"owner: {texts.listed(names.owner)}" if names.owner else "",
         f"cluster id: {cluster_id}" if names.name and cluster_id else "",
-        *(f"without {table}, which is damaged: see quotaflow status" for table in sorted(left_out)),
+        *sorted(left_out),
     )
     return Head(
         cluster=texts.listed(names.name) if names.name and cluster_id else cluster_id,
@@ -42,4 +45,5 @@ def head(scope: Scope) -> Head:
         age=texts.age(scope.until, scope.now),
         made_at=texts.moment(scope.now),
         where=texts.listed(scope.conf.warehouse.catalog_schema or ""),
+        left_out=tuple(sorted(left_out)),
     )

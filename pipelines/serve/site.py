@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 import secrets
 import threading
 from collections import OrderedDict
@@ -54,7 +55,9 @@ _STATIC = {
 }
 _LEVEL = 6
 _FOR_A_DAY = {"Cache-Control": "private, max-age=86400"}
-_UNPRINTED, _CUT, _ANY = "\N{REPLACEMENT CHARACTER}", "…", "*"
+_UNPRINTED = "\N{REPLACEMENT CHARACTER}"
+_SHOWN_OTHERWISE = re.compile("[…*']")
+"""Where a name is cut or of several clients, and what a backtick of it is shown as."""
 
 
 class _Key(NamedTuple):
@@ -77,15 +80,12 @@ def path_of(kind: str, name: str) -> str:
 
 
 def _of_cell(column: "GridColumn", cell: str) -> str:
-    """The page of a cell, or the search if its name is cut or of several clients.
-
-    None if it does not print.
-    """
+    """The page of a cell, or the search if the cell may not be the whole name; empty if neither."""
     if not column.page_kind or cell == texts.NOT_KNOWN or _UNPRINTED in cell:
         return ""
-    start = cell.removesuffix(_CUT).partition(_ANY)[0]
+    start = _SHOWN_OTHERWISE.split(cell, maxsplit=1)[0]
     if start != cell:
-        return f"{_FIND}?{urlencode({'q': start})}"
+        return f"{_FIND}?{urlencode({'q': start})}" if start else ""
     return path_of(column.page_kind, cell)
 
 
@@ -262,7 +262,7 @@ class QuotaflowSite:
     ) -> Response:
         tag = secrets.token_hex(8)
         text = self._environment.get_template(template).render(
-            {"q": "", "path": "", "tag": tag} | values
+            {"q": "", "path": "", "tag": tag, "head": None} | values
         )
         return Response(text.encode(errors="replace"), status, tag=tag)
 

@@ -216,9 +216,14 @@ def test_a_report_and_its_pages_go_on_without_a_damaged_table(
     damaged = KINDS[kind](root)
     emptied(damaged)
     table = damaged.relative_to(root).parts[0]
-    page = site(warehouse).answer("/")
-    assert page.status == HTTPStatus.OK
+    pages = site(warehouse)
+    read = {path: pages.answer(path) for path in PAGES}
+    assert {page.status for page in read.values()} == {HTTPStatus.OK}
     report = table_command("report", "--out", "-").out
-    for text in (page.body.decode(), report):
-        assert f"without {table}, which is damaged: see quotaflow status" in text
+    # A data file is damaged for who reads it.
+    paths = PAGES if "commit" in kind else ["/"]
+    for text in (*(read[path].body.decode() for path in paths), report):
+        assert text.count(f"without {table}, which is damaged: see quotaflow status") == 1
+    for text in (read["/"].body.decode(), report):
         assert "Client quotas" in text
+    assert "exports" in read["/client?name=exports"].body.decode()
