@@ -62,6 +62,17 @@ def test_key_time_and_layout_name_columns() -> None:
         assert bool(table.clustering) != bool(table.partitioning), table.name
 
 
+def test_folders_of_files_have_names_of_ours() -> None:
+    """A client chooses no part of a file's name: `kind` is one of four of the result's own."""
+    assert {name for table in TABLES.values() for name in table.partitioning} == {
+        "event_date",
+        "kind",
+    }
+    assert [table.name for table in TABLES.values() if "kind" in table.partitioning] == [
+        "producer_id_rates"
+    ]
+
+
 def test_every_table_knows_its_cluster_and_says_what_it_is() -> None:
     for table in TABLES.values():
         assert "cluster_id" in table.column_names, table.name

@@ -15,7 +15,7 @@ from ...schemas.views.view_tables import make_table
 from .serving_pages import CONTENT, get
 
 BROWSERS, TURNS, WARM = 20, 60, 20
-"""Each turn is a minute in which a table changed and each browser asked once."""
+"""Each minute is a minute in which a table changed and each browser asked once."""
 GROWTH_BYTES = 24_000_000
 PATHS = ("/find", "/broker?name=1", "/find?q=a", "/move?name=x-0")
 
@@ -39,7 +39,7 @@ def test_an_hour_of_polling_takes_no_more_memory(filled: Warehouse) -> None:
     progress = "pipeline_progress"
     with server(filled) as (url, process):
         start_bytes = 0
-        for turn in range(TURNS + WARM):
+        for minute in range(TURNS + WARM):
             make_table(filled, TABLES[progress], CONTENT[progress])
             tags: dict[str, str] = {}
             for browser in range(BROWSERS):
@@ -48,6 +48,6 @@ def test_an_hour_of_polling_takes_no_more_memory(filled: Warehouse) -> None:
                 answer = get(url, path, **headers)
                 assert answer.status in {200, 304, 404}
                 tags[path] = answer.headers["ETag"]
-            if turn == WARM:
+            if minute == WARM:
                 start_bytes = process.memory_info().rss
         assert process.memory_info().rss - start_bytes < GROWTH_BYTES

@@ -171,17 +171,6 @@ def test_what_a_browser_has_is_not_sent_again() -> None:
         assert get(url, If_None_Match='"old"').status == 200
 
 
-def test_no_request_at_all_is_one_short_answer() -> None:
-    with served(Fixed()) as url:
-        parts = urlsplit(url)
-        for sent in (b"\x16\x03\x01\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"GET /" + b"x" * 70_000):
-            with socket.create_connection((parts.hostname, parts.port), timeout=10) as client:
-                client.sendall(sent)
-                client.shutdown(socket.SHUT_WR)
-                assert b"x" * 50 not in client.recv(1_000)
-        assert get(url).status == 200, "it goes on"
-
-
 def test_a_client_that_sends_nothing_does_not_keep_it_from_ending() -> None:
     with served(Fixed()) as url:
         parts = urlsplit(url)
