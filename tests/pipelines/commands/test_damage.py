@@ -86,7 +86,6 @@ COMMANDS = [
     ["metrics"],
     ["plan"],
     ["sql", "SELECT count(*) FROM quota_usage"],
-    ["check"],
     ["upkeep", "--dry-run"],
     ["upkeep", "--repair", "--dry-run"],
 ]
