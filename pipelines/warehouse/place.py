@@ -141,7 +141,7 @@ class Place:
         return sum(
             info.size
             for info in listed
-            if info.extension == "parquet" and f"/{_LOG}/" not in info.path
+            if info.is_file and info.extension == "parquet" and f"/{_LOG}/" not in info.path
         )
 
     def _logged(self, table: str) -> Iterator[str]:
