@@ -33,10 +33,8 @@
 
 WITH waited AS (
     SELECT
-        served.cluster_id,
+        served.*,
         date_trunc('minute', served.event_time) AS minute,
-        served.broker_id,
-        served.api,
         CASE
             WHEN served.api = 'FETCH' THEN served.total_time_ms - coalesce(served.remote_time_ms, 0e0)
             ELSE served.total_time_ms

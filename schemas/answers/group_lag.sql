@@ -278,9 +278,7 @@ recent_ends AS (
 ),
 in_rates AS (
     SELECT
-        ends.cluster_id,
-        ends.topic,
-        ends.partition,
+        ends.*,
         (ends.end_offset - first.end_offset) * 1e6
         / nullif(unix_micros(ends.end_known_at) - unix_micros(first.known_at), 0)
             AS records_in_per_s

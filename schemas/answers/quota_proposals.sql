@@ -127,9 +127,7 @@ diagnosed AS (
 ),
 own_quotas AS (
     SELECT
-        cluster_id,
-        user,
-        config_key,
+        *,
         CASE
             -- Not BIGINT: Long.MAX, the usual way to say unlimited, is past it as a double.
             WHEN config_key LIKE '%byte_rate' THEN CAST(CAST(quota AS DECIMAL(38, 0)) AS STRING)

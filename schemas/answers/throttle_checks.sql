@@ -181,10 +181,7 @@ all_findings AS (
         max(set_by) AS set_by,
         max(set_by_client_id) AS set_by_client_id,
         count(*) AS replicas,
-        max(list_malformed) AS malformed_entries,
-        CAST(NULL AS BIGINT) AS response_max_bytes,
-        CAST(NULL AS BIGINT) AS largest_response_max_bytes,
-        CAST(NULL AS STRING) AS bounded_by
+        max(list_malformed) AS malformed_entries
     FROM findings
     GROUP BY cluster_id, now, finding, topic, side, broker_id
     UNION ALL
@@ -200,10 +197,7 @@ all_findings AS (
         set_by,
         set_by_client_id,
         replicas,
-        CAST(NULL AS STRING) AS malformed_entries,
-        CAST(NULL AS BIGINT) AS response_max_bytes,
-        CAST(NULL AS BIGINT) AS largest_response_max_bytes,
-        CAST(NULL AS STRING) AS bounded_by
+        CAST(NULL AS STRING) AS malformed_entries
     FROM lists
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= stale_after_s * 1000
     UNION ALL
@@ -219,10 +213,7 @@ all_findings AS (
         set_by,
         set_by_client_id,
         replicas,
-        CAST(NULL AS STRING) AS malformed_entries,
-        CAST(NULL AS BIGINT) AS response_max_bytes,
-        CAST(NULL AS BIGINT) AS largest_response_max_bytes,
-        CAST(NULL AS STRING) AS bounded_by
+        CAST(NULL AS STRING) AS malformed_entries
     FROM rates
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= stale_after_s * 1000
     UNION ALL
@@ -238,16 +229,17 @@ all_findings AS (
         CAST(NULL AS STRING) AS set_by,
         CAST(NULL AS STRING) AS set_by_client_id,
         brokers AS replicas,
-        CAST(NULL AS STRING) AS malformed_entries,
-        response_max_bytes,
-        largest_response_max_bytes,
-        bounded_by
+        CAST(NULL AS STRING) AS malformed_entries
     FROM throttle_sizing
     WHERE NOT fits
 )
 
 SELECT
     *,
+    all_findings.cluster_id,
     CASE WHEN set_at IS NOT NULL THEN (unix_millis(now) - unix_millis(set_at)) / 1e3 END AS age_s,
     now AS event_time
 FROM all_findings
+LEFT JOIN throttle_sizing AS sizing
+    ON all_findings.cluster_id = sizing.cluster_id
+        AND all_findings.finding = 'response_too_large'

@@ -43,16 +43,13 @@ changed AS (
         changes.client_id,
         changes.source_partition,
         changes.source_offset,
-        changes.operation IN ('SET', 'APPEND')
-        AND position(
-            concat(',', entries.entry, ',')
-            IN concat(',', replace(coalesce(changes.config_value, ''), ' ', ''), ',')
-        ) > 0 AS is_naming,
+        changes.operation IN ('SET', 'APPEND') AND array_contains(
+            split(replace(coalesce(changes.config_value, ''), ' ', ''), ','), entries.entry
+        ) AS is_naming,
         changes.operation IN ('SET', 'DELETE')
-        OR position(
-            concat(',', entries.entry, ',')
-            IN concat(',', replace(coalesce(changes.config_value, ''), ' ', ''), ',')
-        ) > 0 AND changes.operation = 'SUBTRACT' AS is_reset
+        OR changes.operation = 'SUBTRACT' AND array_contains(
+            split(replace(coalesce(changes.config_value, ''), ' ', ''), ','), entries.entry
+        ) AS is_reset
     FROM entries
     INNER JOIN throttle_changes AS changes
         ON entries.cluster_id = changes.cluster_id

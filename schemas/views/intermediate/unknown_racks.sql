@@ -60,9 +60,7 @@ spelled AS (
 ),
 compared AS (
     SELECT
-        cluster_id,
-        client_rack,
-        rack,
+        *,
         CASE
             WHEN written = '' OR right_one = '' THEN 9
             WHEN written = right_one THEN 0

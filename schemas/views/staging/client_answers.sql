@@ -12,10 +12,7 @@
 --     follower caused
 WITH answers AS (
     SELECT
-        cluster_id,
-        event_time,
-        principal,
-        weight,
+        *,
         CASE
             WHEN partitions IS NULL THEN array(error_code)
             ELSE concat(array(error_code), transform(partitions, part -> part.error_code))

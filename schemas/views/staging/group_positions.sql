@@ -33,7 +33,7 @@ changes AS (
     FROM offsets
     WINDOW series AS (PARTITION BY cluster_id, group_id, topic, partition ORDER BY event_time)
 ),
-points AS (
+seen AS (
     SELECT
         cluster_id,
         group_id,
@@ -42,10 +42,7 @@ points AS (
         partition,
         event_time AS known_at,
         position,
-        reported_lag,
-        -1 AS clock,
-        CAST(NULL AS INT) AS group_epoch,
-        CAST(NULL AS STRING) AS member_id
+        reported_lag
     FROM changes
     WHERE NOT is_removed
     UNION ALL
@@ -57,10 +54,7 @@ points AS (
         changes.partition,
         taken.taken_before AS known_at,
         changes.position_before AS position,
-        changes.lag_before AS reported_lag,
-        -1 AS clock,
-        CAST(NULL AS INT) AS group_epoch,
-        CAST(NULL AS STRING) AS member_id
+        changes.lag_before AS reported_lag
     FROM changes
     INNER JOIN taken
         ON changes.cluster_id = taken.cluster_id AND changes.event_time = taken.taken_at
@@ -74,14 +68,19 @@ points AS (
         changes.partition,
         taken.last_taken AS known_at,
         changes.position,
-        changes.reported_lag,
-        -1 AS clock,
-        CAST(NULL AS INT) AS group_epoch,
-        CAST(NULL AS STRING) AS member_id
+        changes.reported_lag
     FROM changes
     INNER JOIN taken
         ON changes.cluster_id = taken.cluster_id AND taken.taken_at = taken.last_taken
     WHERE changes.changed_next IS NULL AND NOT changes.is_removed
+),
+points AS (
+    SELECT
+        *,
+        -1 AS clock,
+        CAST(NULL AS INT) AS group_epoch,
+        CAST(NULL AS STRING) AS member_id
+    FROM seen
     UNION ALL
     SELECT
         cluster_id,

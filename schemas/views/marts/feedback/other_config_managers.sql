@@ -67,14 +67,9 @@ others AS (
     SELECT
         acts.*,
         -- With and without hyphens or underscores.
-        replace(
-            replace(
-                lower(
-                    concat(coalesce(acts.principal, ''), ' ', coalesce(acts.client_id, ''))
-                ),
-                '-', ''
-            ),
-            '_', ''
+        regexp_replace(
+            lower(concat(coalesce(acts.principal, ''), ' ', coalesce(acts.client_id, ''))),
+            '[-_]', ''
         ) AS names
     FROM acts
     LEFT JOIN own USING (cluster_id)

@@ -262,10 +262,7 @@ carried AS (
 ),
 measured AS (
     SELECT
-        cluster_id,
-        topic,
-        hour,
-        known_us,
+        *,
         CASE
             WHEN unsized_before * known_us + unsized_us = 0 THEN 0
             WHEN unsized_now > unsized_before THEN unsized_now

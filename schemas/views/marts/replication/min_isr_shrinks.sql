@@ -26,10 +26,7 @@
 --   min_in_sync: min.insync.replicas of the topic, or else of the brokers, or else Kafka's default of 1
 WITH leader_reports AS (
     SELECT
-        cluster_id,
-        topic_id,
-        partition,
-        event_time,
+        *,
         replica_id + 0 AS node
     FROM reassignment_changes
     WHERE change = 'in_sync' AND error_code IN (0, 108)

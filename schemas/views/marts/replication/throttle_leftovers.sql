@@ -70,13 +70,11 @@ throttles AS (
 -- Periods in which something of a topic moved or was behind. Null: not over.
 moves AS (
     SELECT
-        cluster_id,
-        topic,
+        *,
         event_time AS since,
         lead(event_time) OVER (
             PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time
-        ) AS until,
-        is_removed
+        ) AS until
     FROM moving_replicas
 ),
 needed AS (
