@@ -17,7 +17,7 @@ FILLED = frozenset(
         *("moving_replicas", "ongoing_moves", "throttle_leftovers", "cordoned_brokers"),
         *("share_fetches", "share_group_health", "streams_applications", "why_groups_lag"),
         *("remote_reads", "remote_reads_by_hour", "remote_read_advice", "log_start_divergence"),
-        *("producer_rack_advice", "unknown_racks"),
+        *("producer_rack_advice", "unknown_racks", "needless_costs"),
     }
 )
 """What the demo has rows of, though heads allow none: it moves replicas, leaves a throttle over,

@@ -191,7 +191,7 @@ def _burst(row: Row) -> Finding:
     why = reasons.meaning(("producer_id_bursts", "cause"), row["cause"]) or row["cause"]
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
-        text=f"{row['principal']}: {why}{is_normal}; {reasons.burst(row)}.",
+        text=f"{row['principal']}: {why}{is_normal}. In numbers: {reasons.burst(row)}.",
         problem=ACCUSED if row["is_accused"] else None,
         next_step=f"{cure}; `quotaflow show producer_id_offenders` has what a plan may limit"
         if cure

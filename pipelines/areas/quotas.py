@@ -269,7 +269,7 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
 
 def _unbound(row: Row) -> str:
     return (
-        f"{client_text(row)} has no {row['quota_type']} that is known; {_when(row)} it used "
+        f"{client_text(row)} has no known {row['quota_type']}; {_when(row)} it used "
         f"{_about(row)}{_quantity(row, 'most_used')} at {_where(row)}."
     )
 

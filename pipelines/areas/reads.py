@@ -38,20 +38,21 @@ READ_FAILS = RowProblem(
 )
 PROBLEMS = (READ_FAILS,)
 _COUNTS = {
-    "uncommitted_answers": "above the high watermark",
-    "unavailable_answers": "beyond the end of a follower",
-    "too_small_answers": "before the log start",
-    "too_large_answers": "beyond the end of the leader",
-    "unknown_answers": "out of range",
-    "redirect_loop_answers": "in a redirect loop",
-    "failed_redirect_answers": "from the wrong replica",
-    "spin_answers": "to an offset that was refused before",
-    "stale_metadata_answers": "by a broker that does not lead",
-    "other_error_answers": "with another error",
-    "resets": "with a reset of the offset",
-    "diverged_answers": "after a truncation",
-    "lagging_minutes": "in minutes on a lagging follower",
+    "uncommitted_answers": ("answer", "above the high watermark"),
+    "unavailable_answers": ("answer", "beyond the end of a follower"),
+    "too_small_answers": ("answer", "before the log start"),
+    "too_large_answers": ("answer", "beyond the end of the leader"),
+    "unknown_answers": ("answer", "out of range"),
+    "redirect_loop_answers": ("answer", "in a redirect loop"),
+    "failed_redirect_answers": ("answer", "from the wrong replica"),
+    "spin_answers": ("answer", "to an offset that was refused before"),
+    "stale_metadata_answers": ("answer", "by a broker that does not lead"),
+    "other_error_answers": ("answer", "with another error"),
+    "resets": ("reset", "of the offset"),
+    "diverged_answers": ("answer", "after a truncation"),
+    "lagging_minutes": ("minute", "on a lagging follower"),
 }
+"""By column, what it counts."""
 
 
 _MAX_KINDS = 2
@@ -61,7 +62,9 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.ask(READS):
         yield Finding(
-            text=f"{client_text(row)} reads {row['shown_topic']} with errors: {_counts(row)}.",
+            text=(
+                f"{client_text(row)} cannot read {row['shown_topic']} as it should: {_counts(row)}."
+            ),
             problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
@@ -72,6 +75,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
 def _counts(row: Row) -> str:
     counts = {what: row[name] for name, what in _COUNTS.items() if row[name]}
     most = sorted(counts, key=lambda what: -counts[what])
-    others = sum(counts[what] for what in most[_MAX_KINDS:])
-    more = f" and {counted(others, 'other')}" if others else ""
-    return ", ".join(f"{counts[what]:,} {what}" for what in most[:_MAX_KINDS]) + more
+    more = len(most) - _MAX_KINDS
+    others = f" and {counted(more, 'other kind')}" if more > 0 else ""
+    shown = (f"{counted(counts[noun, where], noun)} {where}" for noun, where in most[:_MAX_KINDS])
+    return ", ".join(shown) + others

@@ -186,7 +186,7 @@ PUSH_REFUSED = RowProblem(
 PROBLEMS = (ALERT_OPEN, CUT_OFF, PUSH_REFUSED)
 _TOO_LARGE = 118
 _STATES = {
-    "cut_off": "stopped for good, because a broker refused its push as invalid",
+    "cut_off": "pushes no more metrics, because a broker refused its push as invalid",
     "vanished": "ended without a last push",
     "never_pushed": "requested a subscription and never pushed",
     "refused": "pushed, and brokers refused it each time",
@@ -202,8 +202,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.ask(PUSH_REFUSED.question):
         yield PUSH_REFUSED.of_row(
             row,
-            f"{client_text(row)}: {counted(row['pushes'], 'push was', 'pushes were')} refused "
-            f"with {row['error_name'] or row['error_code']}.",
+            f"{client_text(row)}: brokers refused {counted(row['pushes'], 'push', 'pushes')} of "
+            f"metrics with {row['error_name'] or row['error_code']}.",
             "see `quotaflow show telemetry_rejections`; docs/telemetry.md explains each error",
         )
     if not scope.is_recent:
@@ -219,7 +219,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _alert(row: Row, scope: Scope) -> Finding:
     was_open = row["is_open"] or row["closed_at"] >= scope.until
-    ended = "is open" if row["is_open"] else f"ended after {texts.duration(row['duration_ms'])}"
+    ended = "is open" if was_open else f"ended after {texts.duration(row['duration_ms'])}"
     peak, bound = (
         texts.NOT_KNOWN if row[column] is None else texts.with_unit(row[column], row["unit"])
         for column in ("peak_value", "bound")

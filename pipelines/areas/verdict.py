@@ -134,8 +134,9 @@ def _rank(problem: Finding) -> int:
 def _when(scope: Scope, row: Row | None) -> str:
     since = [] if row is None else [diagnoses.when(row)]
     is_old = scope.now - scope.until > _FRESH
-    age = [f"last seen {scope.until:%H:%M} UTC, {texts.age(scope.until, scope.now)} ago"]
-    return ", ".join(filter(None, [*since, *(age if is_old else [])]))
+    age = texts.age(scope.until, scope.now)
+    seen = [f"last seen in the minute to {scope.until:%H:%M} UTC, {age} ago"]
+    return ", ".join(filter(None, [*since, *(seen if is_old else [])]))
 
 
 def _as_finding(row: Row) -> Finding:

@@ -68,6 +68,9 @@ def relations() -> list[str]:
 Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"From {times.FORMS}.")]
 
 
+_SERVERS = "bootstrap.servers"
+
+
 @dataclass(frozen=True, slots=True)
 class ConfOptions:
     """What --conf and --set give to a command."""
@@ -78,6 +81,17 @@ class ConfOptions:
     def load(self) -> "Conf":
         """The conf that these two options and the environment give."""
         return config.load(*config.given(self.file, self.overrides))
+
+    def of_advice(self) -> "Conf":
+        """The same, for advice: its commands name no address that only the packaged conf has."""
+        settings = self.of_tables()
+        properties = settings.kafka.properties
+        packaged = config.load().kafka.properties.get(_SERVERS)
+        if config.given(self.file).file or properties.get(_SERVERS) != packaged:
+            return settings
+        others = {name: value for name, value in properties.items() if name != _SERVERS}
+        kafka = settings.kafka.model_copy(update={"properties": others})
+        return settings.model_copy(update={"kafka": kafka})
 
     def of_tables(self) -> "Conf":
         """The same, for a command that uses tables: a line says if a demo left them, and how old

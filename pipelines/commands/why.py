@@ -82,7 +82,7 @@ def why(
 
     Example: quotaflow why dave --at 10m
     """
-    settings = conf.of_tables()
+    settings = conf.of_advice()
     if name is None:
         _incidents(open_reader(settings), layout)
         return

@@ -96,7 +96,7 @@ PAGES = (
             ),
         ),
         (_table("Who was throttled", "throttled"),),
-        (_table("How full quotas were in the last hour that is known", "headroom"),),
+        (_table("How full quotas were in the last hour with requests", "headroom"),),
     ),
     _page(
         "Replication",

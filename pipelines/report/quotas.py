@@ -97,7 +97,7 @@ def section(scope: Scope) -> ReportSection:
                 "Nobody was throttled.",
             ),
             grid(
-                "Quotas by how full they were in the last hour that is known",
+                "Quotas by how full they were in the last hour with requests",
                 buckets,
                 _NEAREST,
                 "No client quota applies to any of these clients.",

@@ -80,14 +80,14 @@ def section(scope: Scope) -> ReportSection:
     return ReportSection(
         time_range=texts.time_range(*scope.extent(_TABLE)),
         sentences=(_sentence(pairs),),
-        advice=f"First: {_step(steps[0])}." if steps else "Nothing that is known would save more.",
+        advice=f"First: {_step(steps[0])}." if steps else "No other step would save bytes.",
         charts=tuple(_charts(pairs)),
         grids=(
             grid(
                 "Steps that would keep bytes in their rack, by the last day of traffic",
                 steps,
                 _ADVISED,
-                "Nothing that is known would keep more bytes in their rack.",
+                "No step would keep more bytes in their rack.",
             ),
             grid(
                 "Consumers whose reads cross racks, of the last day of traffic",
@@ -99,7 +99,7 @@ def section(scope: Scope) -> ReportSection:
                 "Steps that would keep produced bytes in their rack, by the last day of traffic",
                 scope.ask(PRODUCER_STEPS),
                 _PRODUCERS,
-                "Nothing that is known would keep more produced bytes in their rack.",
+                "No step would keep more produced bytes in their rack.",
             ),
         ),
         left_out=tuple(_unknown(pairs)),

@@ -8,6 +8,7 @@
 --   twice for each member, as a restart of all of them would, and if they stop for a tenth of that
 --   time. A replica counts if it is not in sync, no move adds it, and its leader has not reported it
 --   in sync since.
+-- empty: while no broker, group or topic suffers
 -- key: cluster_id, subject_kind, group_id, topic, broker_id, symptom, since, rank
 -- time: since
 -- clustering: since, subject_kind

@@ -23,7 +23,7 @@
 --     is older than version 11 and names no rack), place_replica (the topic has no replica in the
 --     rack, whose brokers are not all cordoned: cordoned_brokers), set_selector (the leader has no replica.selector.class), set_client_rack (conf's racks
 --     know its rack, the consumer does not name one), check_client (it names its rack and should have
---     been sent there) or move_leader (more of the partition is read from client_rack than in the
+--     been sent there, and a tenth of its bytes was not) or move_leader (more of the partition is read from client_rack than in the
 --     leader's rack)
 --   principal STRING: consumer that the step is about, as Kafka prints it; null: the step is not about one
 --   client_id STRING: its client.id: untrusted text; null: the step is not about one
@@ -265,3 +265,6 @@ SELECT
     hourly.api_version AS least_fetch_version
 FROM hourly
 LEFT JOIN current_prices AS prices USING (cluster_id)
+-- A client that reads a tenth or less elsewhere followed (client_racks).
+WHERE
+    hourly.advice <> 'check_client' OR hourly.bytes > 0.1e0 * coalesce(hourly.client_bytes, 0)

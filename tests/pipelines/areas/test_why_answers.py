@@ -285,7 +285,7 @@ def test_a_client_whose_push_was_invalid_stays_silent(tmp_path: Path) -> None:
     content = {"quota_usage": [DAVE], "telemetry_pushes": [refused]}
     make_tables_and_answers(warehouse, content)
     rows = of_telemetry(warehouse)
-    assert "stopped for good" in rows["client_coverage"]["finding"]
+    assert "pushes no more metrics" in rows["client_coverage"]["finding"]
     assert "INVALID_RECORD" in rows["telemetry_rejections"]["finding"]
 
 

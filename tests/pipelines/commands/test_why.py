@@ -61,6 +61,22 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
     assert "User:dave as exports: librdkafka 4.3.1 on 10.0.0.7, 1 request" in out
 
 
+@cases(
+    ("options", "servers"),
+    ("none that names the cluster", [], "BROKER:9092"),
+    (
+        "one that does",
+        ["--set", "kafka.properties={bootstrap.servers: 'k1:9092'}"],
+        "k1:9092",
+    ),
+)
+def test_a_command_in_advice_names_the_brokers_that_are_given(
+    why: Why, options: list[str], servers: str
+) -> None:
+    rows = [throttled(0, 63_000.0), throttled(11, 63_000.0)]
+    assert f"--bootstrap-server {servers} " in why({"quota_usage": rows}, "dave", *options).out
+
+
 def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
     share = {"quota_type": "consumer_byte_rate", "share_requests": 9, "is_lower_bound": True}
     rows = [throttled(0, 0.0, throttled_by="consumer_byte_rate", is_estimated=True, **share)]

@@ -65,7 +65,7 @@ def test_a_cluster_without_rows_is_told_what_would_bring_some(filled: Warehouse)
         assert not section.alarms
     read = Page(page(empty, scope(filled, "")))
     assert "No job has rows of a cluster yet" in read.text
-    assert "Nothing that is known." in read.text
+    assert "Nothing is known to be wrong." in read.text
 
 
 def failures(report_sections: Sequence[ReportSection]) -> list[str]:
