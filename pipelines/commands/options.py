@@ -65,6 +65,10 @@ def relations() -> list[str]:
     return [*TABLES, *views.load()]
 
 
+Parquet = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE.parquet", help="Write all rows to this file of Parquet."),
+]
 Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help=f"From {times.FORMS}.")]
 
 

@@ -11,7 +11,8 @@ from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing, query_process, spark_reader
+from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, spark_reader
+from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
@@ -33,6 +34,7 @@ def sql(
     *,
     file: File = None,
     spark: Spark = False,
+    out: options.Parquet = None,
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
@@ -50,12 +52,15 @@ def sql(
 
     Example: quotaflow sql -f hourly.sql --csv
 
+    Example: quotaflow sql -f hourly.sql --out hourly.parquet
+
     Example: quotaflow sql
     """
     settings = conf.of_tables()
     text = _text(query, file)
-    if text is None and spark:
-        raise ConfigError("--spark needs a query: the shell is DuckDB's")
+    if text is None and (spark or out):
+        given = "--spark" if spark else "--out"
+        raise ConfigError(f"{given} needs a query: the shell has DuckDB's SQL, and prints rows")
     if text is None:
         from quotaflow.pipelines.commands import sql_shell  # noqa: PLC0415  imports pyarrow
 
@@ -66,16 +71,24 @@ def sql(
             "`quotaflow describe NAME` for \\d, and `quotaflow tables WORD` for \\s"
         )
     else:
-        answer(settings, text, layout, spark=spark)
+        answer(settings, text, layout, spark=spark, out=out)
 
 
-def answer(settings: "Conf", text: str, layout: Layout, *, spark: bool = False) -> None:
-    """Print the rows of one query. Raises as `Reader.query`."""
+def answer(
+    settings: "Conf", text: str, layout: Layout, *, spark: bool = False, out: Path | None = None
+) -> None:
+    """Print the rows of one query, or write them to a file. Raises as `Reader.query`."""
+    if out:
+        parquet_file.check(out, is_plain=layout == Layout())
     if spark:
-        limit = None if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1
+        is_all = layout.is_for_programs or out is not None
+        limit = None if is_all else output.MAX_ROWS_ON_TERMINAL + 1
         batches = spark_reader.query(settings, text, limit, output.note)
     else:
         batches = query_process.batches(options.bounded(settings), methodcaller("query", text))
+    if out:
+        output.note(f"{counted(parquet_file.write(batches, out, text), 'row')} in {out}")
+        return
     names, rows = list(batches.schema.names), browsing.rows(batches, text)
     output.write(rows, names, layout, by_importance=False)
 

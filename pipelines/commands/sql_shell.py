@@ -1,12 +1,12 @@
-"""A shell of SQL queries on a terminal: a history, completion, and Ctrl-C for one query."""
+"""A shell of SQL queries on a terminal: a history, colors, completion, Ctrl-C for one query."""
 
 import os
-import readline
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.runtime import home
@@ -21,14 +21,20 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
 
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
 _PROMPT = "quotaflow> "
 _MORE = "      ...> "
-_MAX_HISTORY = 1_000
+_PAGER_OPTIONS = "-SFRX"
+"""Those of less: long lines are cut, arrows move, and what fits on the screen is only printed."""
+_COMMANDS = (r"\?", r"\d", r"\s", r"\x", r"\p", r"\q")
 _HELP = (
     "A query ends with ; and may have several lines. Ctrl-C cancels it, Ctrl-D ends the shell.",
     r"\d         list tables and views    \d NAME  describe one",
     r"\s WORD    search tables, views and columns",
     r"\x         a block per row, or a table again",
+    r"\p         whole rows in a pager that moves to all sides (PAGER), or a table again",
     r"\q         end",
 )
 _WORDS = (
@@ -43,25 +49,25 @@ Answer = Callable[[Conf, str, Layout], None]
 def run(settings: Conf, answer: Answer, layout: Layout) -> None:
     """Read queries until Ctrl-D, and answer each over the newest version of its tables."""
     output.note(f"tables of {settings.warehouse.location}; \\? shows what this shell can do")
-    with _lines_of_before(home() / "sql_history"):
-        while True:
-            try:
-                text = _next()
-            except KeyboardInterrupt:
-                output.note("")
-                continue
-            if text is None:
-                return
-            with _reported():
-                layout = _done(settings, answer, text, layout)
+    session = _session()
+    while True:
+        try:
+            text = _next(session)
+        except KeyboardInterrupt:
+            output.note("")
+            continue
+        if text is None:
+            return
+        with _reported():
+            layout = _done(settings, answer, text, layout)
 
 
-def _next() -> str | None:
+def _next(session: "PromptSession[str]") -> str | None:
     """The next command or query; None at the end."""
     lines: list[str] = []
     while True:
         try:
-            lines.append(input(_MORE if lines else _PROMPT))
+            lines.append(session.prompt(_MORE if lines else _PROMPT))
         except EOFError:
             output.note("")
             return None
@@ -94,7 +100,12 @@ def _done(settings: Conf, answer: Answer, text: str, layout: Layout) -> Layout:
         case r"\?", _:
             output.lines(_HELP)
         case r"\x", _:
-            return replace(layout, is_vertical=not layout.is_vertical, is_wide=False)
+            return replace(
+                layout, is_vertical=not layout.is_vertical, is_wide=False, is_paged=False
+            )
+        case r"\p", _:
+            is_paged = not layout.is_paged
+            return replace(layout, is_paged=is_paged, is_wide=is_paged, is_vertical=False)
         case r"\d", "":
             rows = catalogue.extents(open_reader(settings), every=True)
             output.lines(catalogue.by_area(rows, _width()))
@@ -114,27 +125,29 @@ def _width() -> int:
     return grid.screen_width() or 100
 
 
-@contextmanager
-def _lines_of_before(file: Path) -> Iterator[None]:
-    """The history of former shells, and names to complete. Only the user can read the file."""
-    readline.set_history_length(_MAX_HISTORY)
-    readline.set_completer(_completion)
-    readline.set_completer_delims(" \t\n,()=<>;\\")
-    readline.parse_and_bind("tab: complete")
+def _session() -> "PromptSession[str]":
+    """What reads lines: with the history of former shells, which only the user can read."""
+    from prompt_toolkit import PromptSession  # noqa: PLC0415  for this shell alone
+    from prompt_toolkit.completion import WordCompleter  # noqa: PLC0415
+    from prompt_toolkit.history import FileHistory, History, InMemoryHistory  # noqa: PLC0415
+    from prompt_toolkit.lexers import PygmentsLexer  # noqa: PLC0415
+    from prompt_toolkit.shortcuts import CompleteStyle  # noqa: PLC0415
+    from pygments.lexers.sql import SqlLexer  # noqa: PLC0415
+
+    os.environ.setdefault("LESS", _PAGER_OPTIONS)
+    file = home() / "sql_history"
+    history: History = InMemoryHistory()
     with suppress(OSError):
-        readline.read_history_file(file)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
-            readline.write_history_file(file)
-
-
-def _completion(text: str, state: int) -> str | None:
-    matches = [word for word in _words() if word.lower().startswith(text.lower())]
-    return matches[state] if state < len(matches) else None
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+        history = FileHistory(file)
+    return PromptSession(
+        history=history,
+        lexer=PygmentsLexer(SqlLexer),
+        completer=WordCompleter(_words, ignore_case=True, pattern=re.compile(r"\\?\w*")),
+        complete_while_typing=False,
+        complete_style=CompleteStyle.READLINE_LIKE,
+    )
 
 
 @cache
@@ -143,4 +156,4 @@ def _words() -> list[str]:
     names = {each.name for each in described} | {
         column.name for each in described for column in each.columns
     }
-    return [*sorted(names), *_WORDS]
+    return [*sorted(names), *_WORDS, *_COMMANDS]

@@ -3,17 +3,19 @@
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated
 
 import typer
 
 from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.reference import catalogue
-from quotaflow.pipelines.terminal import grid, output, progress, times
+from quotaflow.pipelines.terminal import bars, grid, output, progress, times
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing, query_process, statements
+from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, statements
 from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.udfs.counted import counted
 
 _PIPE_WIDTH = 100
 
@@ -111,9 +113,13 @@ def show(
             "--limit",
             min=1,
             max=10**15,
-            help="At most this many rows [20; all with --json or --csv].",
+            help="At most this many rows [20; all with --json, --csv or --out].",
         ),
     ] = None,
+    chart: Annotated[
+        str | None, typer.Option("--chart", metavar="COLUMN", help="A bar per row, by this column.")
+    ] = None,
+    out: options.Parquet = None,
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
@@ -122,9 +128,16 @@ def show(
     Needs no JVM where the tables are in a folder.
 
     Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
+
+    Example: quotaflow show top_talkers --chart produced_bytes
     """
     name = browsing.checked_name(table)
-    max_rows = limit if limit is not None or layout.is_for_programs else browsing.NEWEST_ROWS
+    if chart and (out or layout != Layout()):
+        raise ConfigError("--chart and other ways to print rows exclude each other: give one")
+    if out:
+        parquet_file.check(out, is_plain=layout == Layout())
+    is_all = layout.is_for_programs or out is not None
+    max_rows = limit if limit is not None or is_all else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
     settings = options.bounded(conf.of_tables())
     ask = partial(browsing.newest, name, start, where, max_rows)
@@ -133,7 +146,14 @@ def show(
     else:
         with progress.shown("computing"):
             batches = ask(open_reader(settings))
+    if out:
+        output.note(f"{counted(parquet_file.write(batches, out, name), 'row')} in {out}")
+        return
     columns, rows = list(batches.schema.names), iter(browsing.rows(batches, name))
+    if chart:
+        shown = list(islice(rows, output.MAX_ROWS_ON_TERMINAL))
+        output.lines(bars.lines(shown, columns, chart, grid.screen_width() or _PIPE_WIDTH))
+        return
     first = next(rows, None)
     output.write(rows if first is None else chain([first], rows), columns, layout)
     reason = browsing.why_empty(name)

@@ -13,6 +13,7 @@ class Layout:
 
     `columns`: the columns to print, in this order; None for those of the command. `is_wide`: every
     column and whole cells, however wide the terminal is. `is_vertical`: one line per column.
+    `is_paged`: a table goes through a pager.
     """
 
     as_json: bool = False
@@ -20,6 +21,7 @@ class Layout:
     columns: tuple[str, ...] | None = None
     is_wide: bool = False
     is_vertical: bool = False
+    is_paged: bool = False
 
     @property
     def is_for_programs(self) -> bool:

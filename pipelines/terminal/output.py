@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import pydoc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -104,7 +105,10 @@ def _table(
     fetched = list(islice(rows, MAX_ROWS_ON_TERMINAL + 1))
     shown = fetched[:MAX_ROWS_ON_TERMINAL]
     drawing = grid.draw(shown, names, layout, by_importance=by_importance)
-    lines(drawing.lines)
+    if layout.is_paged:
+        pydoc.pager("\n".join(drawing.lines))
+    else:
+        lines(drawing.lines)
     if drawing.left_out:
         left_out = ", ".join(drawing.left_out)
         note(f"no room for {left_out}: -x, --wide or --columns NAME,... shows them")

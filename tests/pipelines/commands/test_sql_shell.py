@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +19,10 @@ from ...delta_tables import NOON, Fill
 ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b;"
 
 
+_WHERE_AM_I = "\x1b[6n"
+_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[=>])")
+
+
 class Terminal:
     """A shell in a pseudo-terminal."""
 
@@ -30,7 +35,7 @@ class Terminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env={**os.environ, "QUOTAFLOW_HOME": str(home), "TERM": "dumb"},
+            env={**os.environ, "QUOTAFLOW_HOME": str(home), "TERM": "xterm", "PAGER": "cat"},
             start_new_session=True,
         )
         os.close(theirs)
@@ -44,7 +49,10 @@ class Terminal:
         while text not in self._unread:
             assert time.monotonic() < deadline, self._unread
             if select.select([self._mine], [], [], 1)[0]:
-                self._unread += os.read(self._mine, 65536).decode(errors="replace")
+                read = os.read(self._mine, 65536).decode(errors="replace")
+                if _WHERE_AM_I in read:
+                    os.write(self._mine, b"\x1b[1;1R")
+                self._unread += _CONTROL.sub("", read)
         shown, _, self._unread = self._unread.partition(text)
         return shown + text
 
@@ -63,24 +71,29 @@ def terminal(warehouse: Warehouse, fill: Fill, tmp_path: Path) -> Iterator[Termi
 
 
 def test_a_shell_answers_cancels_and_ends(terminal: Terminal, tmp_path: Path) -> None:
-    terminal.shows("quotaflow> ")
-    terminal.types("SELECT api, count(*) AS n\n")
-    terminal.shows("...> ")
-    terminal.types("FROM requests GROUP BY api;\n")
-    assert "FETCH  2" in terminal.shows("quotaflow> ")
-    terminal.types("SELECT nope FROM requests;\n")
-    assert "no column nope (known: " in terminal.shows("quotaflow> ")
-    terminal.types("SELECT * FROM traffic;\n")
-    assert "run request_results --once" in terminal.shows("quotaflow> ")
-    terminal.types(f"{ENDLESS}\n")
+    terminal.shows("quotaflow>")
+    terminal.types("SELECT api, count(*) AS n\r")
+    terminal.shows("...>")
+    terminal.types("FROM requests GROUP BY api;\r")
+    terminal.shows("FETCH  2")
+    terminal.types("SELECT nope FROM requests;\r")
+    terminal.shows("no column nope (known: ")
+    terminal.types("SELECT * FROM traffic;\r")
+    terminal.shows("run request_results --once")
+    terminal.types(f"{ENDLESS}\r")
     terminal.shows("computing ... 2 s")
     os.kill(terminal.process.pid, 2)
-    assert "cancelled" in terminal.shows("quotaflow> ")
-    terminal.types("\\x\n\\s throttle time\n\\d quota_usage\nSELECT 7 AS after;\n")
+    terminal.shows("cancelled")
+    terminal.types("\\x\r\\s throttle time\r\\d quota_usage\rSELECT 7 AS after;\r")
     shown = terminal.shows("after  7")
     assert "filled by" in shown
+    # Tab completes a name.
+    terminal.types("SELECT count(*) AS n FROM requests WHERE correlation_i\t IS NULL;\r")
+    terminal.shows("n  2")
+    terminal.types("\\p\rSELECT repeat('x', 300) AS wide;\r")
+    terminal.shows("x" * 300)
     # Before the prompt the terminal, not the shell, would take the key.
-    terminal.shows("quotaflow> ")
+    terminal.shows("quotaflow>")
     terminal.types("\x04")
     assert terminal.process.wait(timeout=30) == 0
     history = tmp_path / "home" / "sql_history"

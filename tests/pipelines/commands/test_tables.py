@@ -11,9 +11,12 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from quotaflow.pipelines import reference
+from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import grid
 from quotaflow.pipelines.warehouse import browsing, spark_reader, views
@@ -234,6 +237,47 @@ def test_csv_is_one_line_a_row_and_runs_nothing_in_a_spreadsheet(
         visible.replace("\u202e", r"\u202e"),
     }
     assert {row["total_time_ms"] for row in rows} == {"-1.5"}
+
+
+def test_rows_go_to_a_file_of_parquet_with_their_types(
+    table_command: Command, fill: Fill, tmp_path: Path
+) -> None:
+    fill("requests", [{"event_time": NOON, "api": HOSTILE}, {"event_time": NOON, "api": "FETCH"}])
+    of_show, of_sql = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    assert "2 rows in" in table_command("show", "requests", "--out", str(of_show)).err
+    table_command("sql", "SELECT event_time, api FROM requests", "--out", str(of_sql))
+    shown, answered = pq.read_table(of_show), pq.read_table(of_sql)
+    assert shown.schema.field("event_time").type == pa.timestamp("us", "UTC")
+    assert answered.column_names == ["event_time", "api"]
+    assert {HOSTILE, "FETCH"} == {*shown["api"].to_pylist()} == {*answered["api"].to_pylist()}
+    assert sorted(tmp_path.glob("*.parquet*")) == [of_show, of_sql]
+
+
+@cases(
+    ("options", "message"),
+    ("another file", ["--out", "a.csv"], "name a file FILE.parquet"),
+    ("no place", ["--out", "/no/such/a.parquet"], "cannot be written: No such file"),
+    ("a file and text", ["--out", "a.parquet", "--json"], "exclude each other"),
+    ("a chart and a file", ["--chart", "weight", "--out", "a.parquet"], "exclude each other"),
+    ("a chart of no column", ["--chart", "weights"], r"no column weights \(did you mean weight"),
+    ("a chart of names", ["--chart", "api"], "api has no numbers"),
+)
+def test_ways_to_show_that_are_refused(
+    table_command: Command, fill: Fill, options: list[str], message: str
+) -> None:
+    fill("requests", [{"event_time": NOON, "api": "FETCH"}])
+    error = table_command.error("show", "requests", *options, code=ConfigError.exit_code)
+    assert re.search(message, error)
+
+
+def test_a_chart_has_a_bar_per_row(table_command: Command, fill: Fill) -> None:
+    sizes = {"a": 100, "b": 25, HOSTILE: 0, "d": None}
+    fill("requests", [{"event_time": NOON, "api": k, "max_bytes": n} for k, n in sizes.items()])
+    lines = table_command("show", "requests", "--chart", "max_bytes").out.splitlines()
+    assert sorted(line.count("█") for line in lines)[:2] == [0, 0]
+    quarter, whole = sorted(line.count("█") for line in lines)[2:]
+    assert 0 <= whole - 4 * quarter < 4
+    assert all(line.isprintable() for line in lines)
 
 
 def test_show_takes_the_newest_and_filters(table_command: Command, fill: Fill) -> None:
