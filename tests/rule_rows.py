@@ -2,9 +2,7 @@
 
 import atexit
 from collections.abc import Iterable
-from datetime import datetime
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -54,13 +52,3 @@ def compute(
     return local.compute_in(
         database().over(relations), Computation(result, tuple(ranges), max_lateness_s, keys=keys)
     ).to_pylist()
-
-
-def compute_in_parts(result: Result, starts: Iterable[datetime], **rows: Rows) -> Rows:
-    """The rows of a result that has no carried rows, computed apart for the time between starts.
-
-    `starts` are starts of the result's buckets.
-    """
-    edges = sorted({EVER.start, *starts})
-    ranges = [*(TimeRange(*edge) for edge in pairwise(edges)), TimeRange(edges[-1])]
-    return [row for part in ranges for row in compute(result, [part], **rows)]

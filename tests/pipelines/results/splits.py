@@ -22,10 +22,11 @@ def assert_same_however_split(
 ) -> Rows:
     """Assert that the rule gives one table, however the time and the facts are split.
 
-    `cuts` are starts of buckets. `shuffled` are the facts in another order. Returns the table.
+    `cuts` are starts of buckets. `shuffled` are the facts in another order; what the rule looks up
+    is in the opposite order too. Returns the table.
     """
     whole = compute(result, **rows)
-    others: dict[str, Any] = {**rows, result.facts.name: shuffled}
+    others = {name: table[::-1] for name, table in rows.items()} | {result.facts.name: shuffled}
     starts = [EVER.start, *sorted(set(cuts)), None]
     parts = [
         row

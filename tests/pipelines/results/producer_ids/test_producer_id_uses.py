@@ -77,12 +77,6 @@ def test_a_use_has_its_first_and_last_time_and_whole_weights() -> None:
     assert used[None, None]["produce_requests"] == 1
 
 
-def test_a_request_of_weight_3_counts_as_three() -> None:
-    given, produced = request(1, "INIT_PRODUCER_ID", 5), request(2, "PRODUCE")
-    thrice = [row | {"weight": 3.0} for row in (given, produced)]
-    assert uses(thrice) == uses([given, produced] * 3)
-
-
 @pytest.mark.parametrize(
     ("client_id", "pattern"),
     [

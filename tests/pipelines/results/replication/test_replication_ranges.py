@@ -1,7 +1,6 @@
 """Results of replication are the same for any split of the time, and any order of the facts."""
 
 import random
-from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -9,11 +8,11 @@ from hypothesis import strategies as st
 
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.results.declared import result_of
-from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 
 from ....examples import EXPENSIVE
 from ....oracle.rules.throttled_replicas import OPERATIONS
 from ....rows import Row, at
+from ..splits import assert_same_however_split
 from . import throttle_rows
 from .throttle_rows import (
     IN_ORDER,
@@ -23,6 +22,7 @@ from .throttle_rows import (
     in_sync,
     inputs,
     names,
+    names_read,
     of_cluster,
     part,
     produce,
@@ -104,15 +104,11 @@ def random_tables(dice: random.Random) -> dict[str, list[Row]]:
 
 def results_before(result: Result, tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
     """The results that a result looks up."""
-    names_read, computed = {one.table.name for one in result.lookups}, dict[str, list[Row]]()
+    computed = dict[str, list[Row]]()
     for each in IN_ORDER:
-        if each.table.name in names_read:
+        if each.table.name in names_read(result):
             computed[each.table.name] = rows_of(each, tables | computed)
     return computed
-
-
-def content(rows: list[Row]) -> list[str]:
-    return sorted(map(str, rows))
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -122,14 +118,11 @@ def test_any_split_gives_the_same_rows(name: str, seed: int, cuts: set[int]) -> 
     dice, result = random.Random(seed), RESULTS[name]
     tables = random_tables(dice)
     tables |= results_before(result, tables)
-    whole = rows_of(result, tables)
+    starts = [at(60 * cut) for cut in cuts]
+    facts = tables[result.facts.name]
+    read = {name: tables[name] for name in names_read(result)}
+    whole = assert_same_however_split(result, starts, dice.sample(facts, len(facts)), **read)
     assume(whole)  # a few seeds make facts that no rule takes
-    starts = [EVER.start, *(at(60 * cut) for cut in sorted(cuts)), None]
-    ranges = [TimeRange(start, end) for start, end in pairwise(starts) if start]
-    apart = [row for one in ranges for row in rows_of(result, tables, [one])]
-    assert content(apart) == content(whole)
-    shuffled = {table: dice.sample(rows, len(rows)) for table, rows in tables.items()}
-    assert content(rows_of(result, shuffled)) == content(whole)
 
 
 def test_random_requests_have_many_reasons() -> None:

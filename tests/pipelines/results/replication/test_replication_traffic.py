@@ -117,15 +117,3 @@ def test_rates_are_those_of_kafkas_simple_rate() -> None:
         row = got[n]
         assert row["throttled_rate"] == pytest.approx(by_broker, rel=1e-9)
         assert row["is_over"] == (row["throttled_rate"] > 900_000)
-
-
-def test_a_sampled_produce_counts_as_often_as_its_weight() -> None:
-    sampled = [produce(1, 1, part(10)), produce(2, 1, part(20), part(30))]
-    once = [fetch(3, 1, 2, part(40))]
-    weighed = [*once, *(row | {"weight": 3.0} for row in sampled)]
-    repeated = [*once, *sampled, *sampled, *sampled]
-    got, expected, unweighed = (
-        computed(of_cluster(rows), {})["replication_traffic"]
-        for rows in (weighed, repeated, [*once, *sampled])
-    )
-    assert sorted(got, key=str) == sorted(expected, key=str) != sorted(unweighed, key=str)

@@ -151,5 +151,9 @@ def rows_of(
     result: Result, tables: dict[str, list[Row]], ranges: Iterable[TimeRange] = (EVER,)
 ) -> list[Row]:
     """The rows of one result, from those of the tables that it reads."""
-    read = {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
-    return compute(result, ranges, **{name: tables[name] for name in read})
+    return compute(result, ranges, **{name: tables[name] for name in names_read(result)})
+
+
+def names_read(result: Result) -> set[str]:
+    """The tables that a result reads."""
+    return {result.facts.name, *(lookup.table.name for lookup in result.lookups)}
