@@ -40,6 +40,8 @@ CASES = [
     ({'quotaflow_checks_failing{severity="warning"}': "1+0x400"}, set()),
     ({LAG: "400+0x400"}, {"QuotaflowGroupLags"}),
     ({LAG: "400+0x195 10+0x205"}, set()),
+    ({'quotaflow_answer_export_failing{answer="cost"}': "0+0x400"}, set()),
+    ({'quotaflow_answer_export_failing{answer="cost"}': "1+0x400"}, {"QuotaflowExportFailing"}),
 ]
 
 
