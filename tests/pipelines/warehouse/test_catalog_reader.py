@@ -1,6 +1,8 @@
 """Statements over a catalog: each names all that it reads, and no other kind is sent."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -106,6 +108,20 @@ def test_tables_are_listed_once_for_many_that_are_not_there() -> None:
     assert listed == 1
 
 
+def test_threads_list_tables_once() -> None:
+    engine, listings = Recorded(frozenset(TABLES)), list[str]()
+
+    def run(text: str) -> pa.Table:
+        listings.append(text)
+        time.sleep(0.1)
+        return Recorded.run(engine, text)
+
+    engine.run = run  # type: ignore[method-assign]
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(CatalogReader(CATALOG, engine).is_made, TABLES))
+    assert len(listings) == 1
+
+
 @dataclass
 class Lists(Recorded):
     """Answers what is gathered, with a broker and a window; a table may lack columns."""
@@ -158,6 +174,23 @@ def test_what_was_gathered_by_one_statement_is_asked_in_this_process() -> None:
     (text,) = engine.statements
     assert "main.q.brokers)" in text
     assert "main.q.quota_usage WHERE event_time >= timestamp '2026" in text
+
+
+def test_after_a_stop_nothing_is_answered_from_what_was_gathered() -> None:
+    reader = gathered(Lists())
+    reader.stop()
+    with pytest.raises(QueryError, match="stopped"):
+        reader.rows(OF_BROKERS)
+
+
+def test_queries_are_gathered_for_by_the_times_in_their_texts() -> None:
+    engine = Lists()
+    reader = CatalogReader(CATALOG, engine)
+    reader.gather_for([OF_BROKERS, OF_USAGE.format(TIME), "SELECT * FROM current_brokers"])
+    (text,) = engine.statements
+    assert "main.q.quota_usage WHERE event_time >= timestamp '2026" in text
+    assert reader.rows(OF_BROKERS) == reader.rows(OF_USAGE.format(TIME)) == [{"n": 1}]
+    assert len(engine.statements) == 1
 
 
 @cases(
