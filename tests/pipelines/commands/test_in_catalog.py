@@ -163,7 +163,7 @@ tables. docs/databricks.md has these numbers."""
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_a_command_asks_by_few_statements(
     command: Command, folder: Path, schema: str, fake: FakeSqlWarehouse
 ) -> None:
@@ -187,7 +187,9 @@ def test_doctor_says_the_same_of_tables(folder: Path, schema: str, engine: str) 
     assert of_folder.keys() - of_catalog.keys() == {"warehouse", "lock"}
     # It counts no rows there.
     assert of_catalog.pop("tables").observed.endswith(f"tables in {schema}")
-    assert all(of_folder[subject] == each for subject, each in of_catalog.items())
+    # It is in another folder.
+    del of_catalog["stop file"]
+    assert of_catalog == {subject: of_folder[subject] for subject in of_catalog}
     assert of_catalog["columns"].state == "ok"
 
 
