@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WHOLE = datetime.min.replace(tzinfo=UTC)
 """The time from which all rows of a table are."""
-_AT_ONCE, _LISTED_FOR_S = 8, 1.0
+_AT_ONCE, _LISTED_FOR_S = 8, 30.0
 _OF_RUNS = ("query_progress", "answer_state", "plans", "config_changes", "quality_results")
 _START = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
 _WITH = re.compile(_START + r"with\s+(recursive\s)?", re.I | re.S)

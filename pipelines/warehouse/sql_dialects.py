@@ -141,11 +141,12 @@ def _with_duckdb_names(tree: "Expr") -> "Expr":
     """Functions that are others in DuckDB.
 
     The length of a list is len: before DuckDB 2.0, cardinality takes a map alone. Its max_by passes
-    over rows whose value is null. A list of nulls alone is empty in Spark.
+    over rows whose value is null. In Spark a list of nulls alone is empty, and null is a number.
     """
     from sqlglot import exp  # noqa: PLC0415  as above
 
-    for node in [*tree.find_all(exp.Anonymous, exp.ArgMax, exp.ArgMin, exp.ArrayAgg)]:
+    renamed = (exp.Anonymous, exp.ArgMax, exp.ArgMin, exp.ArrayAgg, exp.IsNan)
+    for node in [*tree.find_all(*renamed)]:
         match node:
             case exp.Anonymous() if node.name.lower() == "cardinality":
                 node.set("this", "len")
@@ -154,6 +155,9 @@ def _with_duckdb_names(tree: "Expr") -> "Expr":
                 node.replace(exp.Anonymous(this=name, expressions=[node.this, node.expression]))
             case exp.ArrayAgg() if not isinstance(node.parent, exp.Filter | exp.Window):
                 node.replace(filled := exp.Coalesce(expressions=[exp.Array()]))
+                filled.set("this", node)
+            case exp.IsNan():
+                node.replace(filled := exp.Coalesce(expressions=[exp.false()]))
                 filled.set("this", node)
     return tree
 

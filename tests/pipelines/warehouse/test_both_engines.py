@@ -58,7 +58,7 @@ x / 2 | if(b, 1, 2) | regexp_matches(s, 'b') | now() > t | [1, 2] | strpos(s, 'b
 """,
     "spark": """
 position('b' IN s) | s RLIKE 'b' | regexp_replace(s, '(b)', '<$1>')
-regexp_extract(s, '([a-z])', 1) | lower(hex(s)) | cardinality(l) | array_contains(l, 5)
+regexp_extract(s, '([a-z])', 1) | lower(hex(s)) | cardinality(l) | array_contains(array(1, id), 2)
 array_max(l) | array_join(array_sort(array('b', 'a')), ',')
 named_struct('k', x).k | hex(s) | chr(65) | concat_ws(',', s, 'x', NULL) | repeat(s, 2) | md5(s)
 isnan(y) | levenshtein(s, 'Ac') | map_keys(map('a', 1)) | translate(s, 'b', 'z') | slice(l, 1, 1)
