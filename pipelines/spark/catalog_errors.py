@@ -10,6 +10,7 @@ _CATALOGS = tuple(
     for pattern in (
         # The catalog of a local session has schemas alone, and takes any other for one of them.
         r"\[REQUIRES_SINGLE_PART_NAMESPACE\].*?identifier ",
+        "Nested databases are not supported by v1 session catalog: ",
         r"\[CATALOG_NOT_FOUND\] The catalog ",
         r"\[NO_SUCH_CATALOG_EXCEPTION\] Catalog ",
     )

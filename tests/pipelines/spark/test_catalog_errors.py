@@ -63,6 +63,11 @@ def test_a_missing_right_is_named_with_its_grant(message: str, line: str) -> Non
         "no catalog main here: ",
     ),
     (
+        "a catalog whose tables are listed in a local session",
+        "Nested databases are not supported by v1 session catalog: main.quotaflow.",
+        "no catalog main of main.quotaflow here: ",
+    ),
+    (
         "a table that Delta looks for",
         "[DELTA_TABLE_NOT_FOUND] Delta table `a`.`b`.`c` doesn't exist.",
         "no table or view a.b.c, or this login may not see it: ",
