@@ -159,7 +159,7 @@ STATEMENTS = {
     ("throttle-advice", MOVE, "--json"): 5,
 }
 """How many statements a command sends to a SQL warehouse. Two of them ask for its time zone and its
-tables. docs/databricks.md has these numbers."""
+tables. docs/databricks.md has their range."""
 
 
 @pytest.mark.faults
