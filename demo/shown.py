@@ -23,8 +23,8 @@ _GIVEN = yaml.safe_load((files(__package__) / "shown.yaml").read_text(encoding="
 PAST, BEFORE, AMID, AFTER, AGAIN = (
     _GIVEN[name] for name in ("past", "before", "amid", "after", "again")
 )
-PLAN, TABLES, CHECKED, EFFECT = (
-    tuple(map(_shown, _GIVEN[name])) for name in ("plan", "tables", "checked", "effect")
+PLAN, TABLES, CHECKED, EFFECT, WRONG = (
+    tuple(map(_shown, _GIVEN[name])) for name in ("plan", "tables", "checked", "effect", "wrong")
 )
 
 
@@ -41,3 +41,13 @@ def clients(report: TrafficReport) -> str:
 def last(page: Path) -> Shown:
     """What needs no cluster: the report as one file."""
     return "All of it is on one page, to read offline.", ("report", "--out", str(page))
+
+
+def further(page: Path, place: str) -> str:
+    """What to do next; `place`: what the commands need to find the tables."""
+    asked = {
+        "Why is it slow?": f"why dave{place}   (or another name: mallory, carol, orders)",
+        "In a browser:": f"serve{place}   (or open {page})",
+        "In tables:": f"tables{place}",
+    }
+    return "\n".join(f"{what:<17}quotaflow {words}" for what, words in asked.items())

@@ -117,6 +117,12 @@ class Display:
     run: Callable[[list[str], list[str]], None]
     """Runs a command of quotaflow with these further arguments, which are not shown."""
 
+    def show(self, commands: Iterable[shown.Shown], conf: Path) -> None:
+        """Sentences, each with a command that shows it."""
+        for sentence, arguments in commands:
+            self.sentence(sentence)
+            self.run(list(arguments), ["--conf", str(conf)])
+
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
@@ -130,10 +136,7 @@ class _Scene:
 
     def show(self, commands: Iterable[shown.Shown]) -> None:
         """Sentences, each with a command that shows it."""
-        place = ["--conf", str(_conf_file(self.folder))]
-        for sentence, arguments in commands:
-            self.display.sentence(sentence)
-            self.display.run(list(arguments), place)
+        self.display.show(commands, _conf_file(self.folder))
 
 
 def play(seed: int, scale: float, display: Display, *, keeps_running: bool = False) -> None:
@@ -175,18 +178,16 @@ def _sum_up(
     must_be_complete: bool,
 ) -> None:
     """What needs no cluster: counts, the report, and whether all tables have rows."""
-    place = ["--conf", str(_conf_file(folder))]
+    conf = _conf_file(folder)
     display.sentence(shown.clients(report))
     page = folder / "report.html"
     heads = completeness.heads_of_all()
     with ThreadPoolExecutor(1, "completeness") as pool:
         empty = pool.submit(completeness.without_rows, folder / "warehouse", heads)
-        sentence, arguments = shown.last(page)
-        display.sentence(sentence)
-        display.run(list(arguments), place)
+        display.show([shown.last(page)], conf)
     completeness.report(empty.result(), len(heads), display.say, must_be_complete=must_be_complete)
-    further = ["quotaflow tables", *([] if is_default else place)]
-    display.sentence(f"Look further: {' '.join(further)}\nRead: {page}")
+    display.show(shown.WRONG, conf)
+    display.sentence(shown.further(page, "" if is_default else f" --conf {conf}"))
 
 
 def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:

@@ -44,6 +44,11 @@ _GRACE_S = 2
 _BESIDE_MB, _STACKS_MB = 512, 16
 """What the engine takes beside the memory of queries, and for the stacks of a core's threads."""
 _NOT_STARTED = f"the process of the query did not start within {_START_S} s: try again"
+_ENGINE = (
+    "quotaflow.pipelines.warehouse.local_database",
+    "quotaflow.pipelines.warehouse.query_check",
+)
+"""Modules that each query needs: loaded once for all, where they start no thread."""
 _SCHEMA, _BATCH, _ERROR, _FAULT, _END = b"SBEF."
 
 
@@ -165,7 +170,7 @@ def _context() -> ForkContext | ForkServerContext:
     if "deltalake" not in sys.modules and threading.active_count() == 1:
         return multiprocessing.get_context("fork")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["__main__", __name__])
+    context.set_forkserver_preload(["__main__", __name__, *_ENGINE])
     return context
 
 
