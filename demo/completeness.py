@@ -32,7 +32,12 @@ def heads_of_all() -> dict[str, Table | View]:
 def without_rows(warehouse: Path, heads: Mapping[str, Table | View]) -> dict[str, str | None]:
     """Each table and view that has no rows, and the reason of its head."""
     reader = FolderReader(Warehouse(config.WarehouseSection(path=str(warehouse))))
-    return {name: head.empty for name, head in heads.items() if not _has_rows(reader, name)}
+    extents = reader.extents(name for name in heads if name in TABLES)
+    return {
+        name: head.empty
+        for name, head in heads.items()
+        if not (extents[name].rows if name in extents else _has_rows(reader, name))
+    }
 
 
 def report(
@@ -56,6 +61,6 @@ def report(
 
 def _has_rows(reader: FolderReader, name: str) -> bool:
     try:
-        return bool(reader.query(f"SELECT 1 FROM {name} LIMIT 1").read_all().num_rows)
+        return bool(reader.rows(f"SELECT 1 FROM {name} LIMIT 1"))
     except NeverMadeError:
         return False

@@ -45,9 +45,9 @@ def last(page: Path) -> Shown:
 
 def further(page: Path, place: str) -> str:
     """What to do next; `place`: what the commands need to find the tables."""
-    asked = {
+    commands = {
         "Why is it slow?": f"why dave{place}   (or another name: mallory, carol, orders)",
         "In a browser:": f"serve{place}   (or open {page})",
         "In tables:": f"tables{place}",
     }
-    return "\n".join(f"{what:<17}quotaflow {words}" for what, words in asked.items())
+    return "\n".join(f"{what:<17}quotaflow {words}" for what, words in commands.items())
