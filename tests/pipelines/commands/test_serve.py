@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from quotaflow.pipelines import config
+from quotaflow.pipelines.commands.serve import access_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
@@ -26,6 +28,10 @@ _TOKEN = "serve.token=env:QUOTAFLOW_TEST_TOKEN"
         (["--set", _TOKEN], None, "QUOTAFLOW_TEST_TOKEN is not set"),
         (["--set", _TOKEN], "hunter2", "has less than 32 bytes"),
         (["--since", "yesterday"], None, "is no duration"),
+        (["--set", "serve.proxies=[proxy.example]"], None, "write an address or a network"),
+        (["--set", "serve.user_header='X Y'"], None, "write the name of a header"),
+        (["--set", "serve.tls_cert=/no/such.pem"], None, "No such file or directory: write PEM"),
+        (["--set", "serve.tls_cert=/etc/hostname"], None, "without a password"),
     ],
 )
 def test_what_would_let_anybody_read_is_refused(
@@ -40,6 +46,14 @@ def test_what_would_let_anybody_read_is_refused(
     printed = command("serve", "--port", "0", *options, code=2).err
     assert error in printed
     assert "hunter2" not in printed
+
+
+def test_a_proxy_that_signs_people_in_takes_the_place_of_a_token() -> None:
+    behind = config.Conf(serve=config.ServeSection(proxies=["10.0.0.0/28"], groups=["sre"]))
+    proxies = access_of(behind, "0.0.0.0").proxies  # noqa: S104
+    assert (proxies.has("10.0.0.5"), proxies.has("::ffff:10.0.0.5")) == (True, True)
+    assert not proxies.has("10.0.0.16")
+    assert proxies.refusal({"x-forwarded-user": "ann", "x-forwarded-groups": "sre"}) is None
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])

@@ -14,8 +14,8 @@ from ...own_process import quotaflow
 from ...schemas.views.view_tables import make_table
 from .serving_pages import CONTENT, get
 
-BROWSERS, TURNS, WARM = 20, 60, 20
-"""Each minute is a minute in which a table changed and each browser asked once."""
+BROWSERS, MINUTES, WARM = 20, 60, 20
+"""In each minute a table changes, and each browser asks once; the first ones only warm up."""
 GROWTH_BYTES = 24_000_000
 PATHS = ("/find", "/broker?name=1", "/find?q=a", "/move?name=x-0")
 
@@ -39,7 +39,7 @@ def test_an_hour_of_polling_takes_no_more_memory(filled: Warehouse) -> None:
     progress = "pipeline_progress"
     with server(filled) as (url, process):
         start_bytes = 0
-        for minute in range(TURNS + WARM):
+        for minute in range(MINUTES + WARM):
             make_table(filled, TABLES[progress], CONTENT[progress])
             tags: dict[str, str] = {}
             for browser in range(BROWSERS):
