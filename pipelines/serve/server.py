@@ -27,7 +27,7 @@ OPEN_PATHS = ("/static/page.css", "/static/serve.css", "/static/sign_in.js")
 _STOP_S = 10
 _MAX_HEAD_BYTES = 32_000
 _THREADS = 8
-_MAX_WAITING = 32
+_MAX_WAITING = 64
 _RETRY_S = "5"
 _FORBIDDEN = "Not for this name, user or site: see serve.hosts and serve.groups of conf."
 _PLAIN = "text/plain; charset=utf-8"
