@@ -45,6 +45,7 @@ class Card:
     column: GridColumn
     names: tuple[str, ...]
     action: str
+    """What to do; empty once it ended."""
 
 
 def cards(scope: Scope) -> tuple[Card, ...]:
@@ -76,7 +77,7 @@ def _card(scope: Scope, row: Row, causes: Sequence[Row]) -> Card:
         line=_line(scope, row, when),
         column=column,
         names=tuple(texts.listed(name) for name in row["names"][:_MAX_NAMES]),
-        action=next(_steps(scope, row, causes), ""),
+        action=next(_steps(scope, row, causes), "") if is_open else "",
     )
 
 

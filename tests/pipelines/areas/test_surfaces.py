@@ -479,6 +479,15 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     assert any(line.startswith(f"incident  {waits} (since ") for line in status.lines(state))
 
 
+def test_an_incident_that_ended_asks_for_nothing(tmp_path: Path) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    (row,) = INCIDENTS["client_diagnoses"]
+    others = base("client_suffers") | {"client_diagnoses": [row | {"known_until": at(3_600)}]}
+    make_tables(warehouse, {t: [r | {"cluster_id": "c1"} for r in others[t]] for t in others})
+    (card,) = cards(scope(warehouse, until=at(3_600), now=at(3_700)))
+    assert (card.rank, card.action) == (0, "")
+
+
 def test_alerts_of_prometheus_have_the_codes_of_problems() -> None:
     assert {alert.problem for alert in own_metrics.alerts() if alert.problem} == {
         *("check_failed", "result_failed", "rows_unused", "data_old", "lease_over"),
