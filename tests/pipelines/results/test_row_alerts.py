@@ -232,7 +232,8 @@ def test_incidents_and_diagnoses_can_be_watched(watched: Watched) -> None:
     suffers = {"cluster_id": "c1", "principal": "User:o", "client_id": "orders", "api": "PRODUCE"}
     suffers |= {"rank": 1, "since": at(0), "until": NOW, "known_until": NOW, "symptom": "slow"}
     suffers |= {"cause": "quota", "detail": "producer_byte_rate", "facts": []}
-    for table in ("client_diagnoses", "why_groups_lag", "reassignments"):
+    others = ("why_groups_lag", "reassignments", "cluster_symptoms", "needless_costs")
+    for table in ("client_diagnoses", *others):
         rows = [suffers] if table == "client_diagnoses" else []
         make_table(watched.warehouse, TABLES[table], rows)
     assert watched.again(0, *rules) == 2
