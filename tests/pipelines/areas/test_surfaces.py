@@ -58,7 +58,7 @@ from ...rows import (
 )
 from ...rows import config as config_row
 from ...schemas.views.test_snapshots_alone import listing, moving, size, taken, throttle
-from ...schemas.views.view_tables import make_tables, make_tables_and_answers
+from ...schemas.views.view_tables import make_answers, make_tables, make_tables_and_answers
 from ..report.pages import CONTENT, PROGRESS, progress, scope
 
 Tables = dict[str, list[Row]]
@@ -343,6 +343,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         for table, rows in base(cluster).items():
             content.setdefault(table, []).extend(rows)
     make_tables(warehouse, content)
+    make_answers(warehouse, "SELECT 1 FROM client_racks, replica_advice")
     return warehouse
 
 
