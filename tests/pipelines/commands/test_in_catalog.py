@@ -144,7 +144,6 @@ def test_a_command_prints_the_same(
     assert expected.strip()
 
 
-IN_SPARK = [("why", "alice", "--all"), ("why",), ("report", "--out", "-")]
 STATEMENTS = {
     ("why", "alice"): 4,
     ("why",): 3,
@@ -194,22 +193,13 @@ def test_doctor_says_the_same_of_tables(folder: Path, schema: str, engine: str) 
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("words", IN_SPARK, ids=lambda words: " ".join(words[:2]))
-def test_questions_mean_the_same_in_spark(
-    command: Command,
-    folder: Path,
-    schema: str,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
+def test_incidents_mean_the_same_in_spark(
+    command: Command, folder: Path, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Then nothing is answered in this process.
     monkeypatch.setattr(gathered, "MAX_VALUES", 0)
-    code = int(words[0] == "status")
-    expected = command(*words, *in_options(f"warehouse.path={folder}"), code=code).out
-    printed = command(*words, *options(schema, folder, SPARK), code=code).out
-    shown, of_folder = (alike(text, schema, folder).splitlines() for text in (printed, expected))
-    assert shown == of_folder
+    printed = command("why", *options(schema, folder, SPARK)).out
+    assert printed == command("why", *in_options(f"warehouse.path={folder}")).out
 
 
 def commands_of(page: str) -> list[tuple[str, ...]]:
@@ -342,7 +332,7 @@ def test_a_catalog_that_is_not_there_is_one_line_in_every_command(
 ) -> None:
     places = options("main.quotaflow", folder, SPARK)
     reading = [words for words in (*COMMANDS, *SLOW) if words[:2] != ("describe", "quota_usage")]
-    for words in (*reading, ("plan",), ("restore",), ("status",), ("run", "requests", "--once")):
+    for words in (*reading, ("plan",)):
         printed = command(*with_file(words, folder), *places, code=2)
         assert printed.err.splitlines()[-1].startswith("error: no catalog main "), words
         assert "\tat " not in printed.err
