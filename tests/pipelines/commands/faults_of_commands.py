@@ -1,6 +1,6 @@
 """Commands and what may go wrong around them: which goes on, which ends with one line.
 
-`python -m tests.pipelines.commands.faults_of_commands` prints a table of it.
+`python -m tests.pipelines.commands.faults_of_commands` prints the table of docs/faults.md.
 """
 
 import os

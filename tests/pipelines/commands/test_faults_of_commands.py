@@ -1,4 +1,4 @@
-"""What commands do while something is missing around them, as faults_of_commands.py says."""
+"""What commands do while something is missing around them, as the table of docs/faults.md says."""
 
 import shutil
 from pathlib import Path
@@ -10,12 +10,13 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...rows import request, row
 from ...schemas.views.view_tables import make_tables
-from .faults_of_commands import AS_EVER, COMMANDS, FAULTS, expected, outcome
+from .faults_of_commands import AS_EVER, COMMANDS, FAULTS, expected, outcome, table
 
 _DAVE = {"principal": "User:dave", "client_id": "exports"}
 _USED = {"usage": 1.0, "broker_id": 2, "quota_type": "producer_byte_rate", "enforcement": "stock"}
 QUICK = [("24 descriptors", "sql"), ("no file can grow", "sql"), ("no file can grow", "upkeep")]
 EVERY = [(fault, command) for fault in FAULTS for command in COMMANDS]
+DOCS = Path(__file__).parents[3] / "docs" / "faults.md"
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +52,7 @@ def test_each_command_under_each_fault(
     fault: str, command: str, filled: Path, tmp_path: Path
 ) -> None:
     check(fault, command, filled, tmp_path)
+
+
+def test_the_page_has_the_table() -> None:
+    assert table() in DOCS.read_text(encoding="utf-8")
