@@ -21,6 +21,7 @@ timestamptrunc transform trim trycast unixmicros unixmillis abs
 """
 ALIKE = frozenset(_ALIKE.split())
 """Functions of DuckDB that mean the same in Spark, once translated; by `function_name`."""
+_ASCII = 128
 _MESSAGE_CHARS = 400
 WITHIN = "{} within"
 """The name of a table's rows of one time, which stands beside the table."""
@@ -53,13 +54,22 @@ def in_spark(sql: str) -> str:
         message = " ".join(str(error).split())[:_MESSAGE_CHARS]
         raise WrongQueryError(f"cannot be translated for Spark: {message}") from None
     for node in tree.find_all(exp.Func):
-        if (name := function_name(node)) not in ALIKE:
+        if (name := function_name(node)) not in ALIKE and not _is_ascii(node):
             raise WrongQueryError(
                 f"the function {name} may mean something else in Spark: write the query in Spark's "
                 "SQL, and run it with --spark"
             )
     tree = tree.transform(_with_spark_names, copy=False)
     return tree.sql(dialect=_spark(), copy=False)
+
+
+def _is_ascii(node: "Expr") -> bool:
+    """Whether it is `chr` of a code up to 127, with which `literal` writes a backslash."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    if not isinstance(node, exp.Chr):
+        return False
+    return all(code.is_int and 0 < int(code.name) < _ASCII for code in node.expressions)
 
 
 def function_name(node: "Expr") -> str:

@@ -39,14 +39,15 @@ NOT_FILLED = {
     *("throttled_replica_proposals", "replication_proposals", "default_quota_proposals"),
     "offender_proposals",
     *("moving_replicas", "leftover_proposals", "group_assignments", "share_fetches"),
-    *("remote_reads", "remote_read_advice", "producer_rack_advice"),
-    *("why_groups_lag", "producer_id_offenders"),
+    *("remote_reads", "remote_read_advice", "producer_rack_advice", "replica_advice"),
+    *("cluster_symptoms", "needless_costs", "why_groups_lag", "producer_id_offenders"),
 }
-"""By what cannot be read, by brokers without remote storage, by clients without a rack, by plan and
-apply, by check, by advice that nobody needs here, and by a snapshot that falls into a move, or that
-finds members that have not left yet. The share consumer may end before its first fetch, as
-the first share group of a cluster: test_share_groups waits. A busy machine spreads the ids of an
-offender over two minutes, and then none of them has too many: test_producer_id_limit waits."""
+"""By what cannot be read, by brokers without remote storage, by clients without a rack, by what is
+well, by plan and apply, by check, by advice that nobody needs here, and by a snapshot that falls
+into a move, or that finds members that have not left yet. The share consumer may end before its
+first fetch, as the first share group of a cluster: test_share_groups waits. A busy machine spreads
+the ids of an offender over two minutes, and then none of them has too many: test_producer_id_limit
+waits."""
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name not in NOT_FILLED])

@@ -1,5 +1,7 @@
 """The plan's command lines, run by Kafka's own tool: a subscription made, and taken back."""
 
+import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -52,12 +54,18 @@ def run(cluster: LocalCluster, desired: list[DesiredConfig], ledger: Ledger) -> 
     printed_command.run(cluster, command)
 
 
+def shown(properties: Mapping[str, str], configs: dict[str, str] | None) -> None:
+    """Wait until the broker that answers has the resource so: it learns of a write by metadata."""
+    while client_metrics.read(properties).get(NAME) != configs:
+        time.sleep(0.1)
+
+
 @pytest.mark.shows("plans config changes as commands, fragments of Jikkou or Strimzi")
 def test_kafka_configs_takes_what_is_planned(cluster: LocalCluster, login: list[str]) -> None:
     properties = config.load(overrides=login).kafka.properties
     run(cluster, rows(), Ledger())
-    assert client_metrics.read(properties)[NAME] == DESIRED
+    shown(properties, DESIRED)
     # A resource that our ledger does not have is somebody else's.
     ours = [forged(row.entity, row.config_key, row.config_value, None) for row in rows()]
     run(cluster, rows(removed=True), Ledger.from_records(ours))
-    assert NAME not in client_metrics.read(properties)
+    shown(properties, None)

@@ -20,7 +20,7 @@ OF_ALICE = ("Nothing throttled it in this time. No client quota limits it.",)
 OF_MALLORY = (
     "User:mallory took new producer ids at up to ",
     "brokers do not limit it (KIP-936)",
-    "User:mallory: a new producer is made for every few requests; ",
+    "User:mallory: a new producer is made for every few requests. In numbers: ",
     "next: keep one producer and close it at the end",
     "Nothing throttled it in this time.",
 )

@@ -193,13 +193,19 @@ def test_doctor_says_the_same_of_tables(folder: Path, schema: str, engine: str) 
 
 
 @pytest.mark.faults
-def test_incidents_mean_the_same_in_spark(
-    command: Command, folder: Path, schema: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("words", [("why",), ("why", "alice", "--all")], ids=len)
+def test_answers_mean_the_same_in_spark(
+    command: Command,
+    folder: Path,
+    schema: str,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
 ) -> None:
     # Then nothing is answered in this process.
     monkeypatch.setattr(gathered, "MAX_VALUES", 0)
-    printed = command("why", *options(schema, folder, SPARK)).out
-    assert printed == command("why", *in_options(f"warehouse.path={folder}")).out
+    printed = command(*words, *options(schema, folder, SPARK)).out
+    expected = command(*words, *in_options(f"warehouse.path={folder}")).out
+    assert alike(printed, schema, folder) == alike(expected, schema, folder)
 
 
 def commands_of(page: str) -> list[tuple[str, ...]]:

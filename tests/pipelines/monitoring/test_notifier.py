@@ -5,7 +5,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -491,6 +491,9 @@ class SparkViews:
 
     def is_made(self, table: str) -> bool:
         return table in self.names
+
+    def gather_for(self, queries: Iterable[str]) -> None:
+        """Nothing: they are in the session."""
 
 
 @pytest.mark.spark

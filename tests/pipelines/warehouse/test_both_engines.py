@@ -42,7 +42,7 @@ unix_micros(t) | unix_millis(t) | date_trunc('hour', t) | t + INTERVAL '1' HOUR
 row_number() OVER (PARTITION BY g ORDER BY x, id) | rank() OVER (ORDER BY y) | 7 / x
 dense_rank() OVER (ORDER BY y DESC) | lag(x) OVER (ORDER BY id) | lead(x) OVER (ORDER BY id)
 first_value(x) OVER (PARTITION BY g ORDER BY y) | max(x) OVER (PARTITION BY g ORDER BY id)
-x IN (3, 4) | b AND x > 1 | b OR x > 1 | sqrt(abs(y)) | exp(y)
+x IN (3, 4) | b AND x > 1 | b OR x > 1 | sqrt(abs(y)) | exp(y) | chr(92)
 """
 """Of both: an expression for each row."""
 OF_GROUPS = """
@@ -169,6 +169,7 @@ def test_each_function_of_views_and_answers_is_asked_of_both() -> None:
     ("days that began", "date_diff('day', t, t)"),
     ("a place in a list", "list_slice(l, 2, 3)"),
     ("what Spark lacks", "histogram(x)"),
+    ("a letter beyond ASCII", "chr(8364)"),
 )
 def test_what_may_differ_is_refused(expression: str) -> None:
     with pytest.raises(WrongQueryError, match="may mean something else in Spark"):
