@@ -70,7 +70,7 @@ TOPOLOGY: dict[str, list[Row]] = {
         _REPLICA | {"broker_id": 2, "is_leader": False},
         _REPLICA | _LATER | {"broker_id": 2, "is_removed": True},
         _REPLICA | {"topic_id": "t9", "topic": "unused", "broker_id": 1},
-        _REPLICA | {"broker_id": 3, "is_leader": False, "is_in_sync": False},
+        _REPLICA | {"broker_id": 4, "is_leader": False, "is_in_sync": False},
     ],
 }
 
