@@ -46,9 +46,9 @@ _NOTHING: dict[str, Any] = {"commitInfo": {"operation": "REPAIR", "timestamp": 0
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What was lost of a table: the most rows it can be, and their times.
+    """What was lost of a table: the most rows it can be, and the times by which they come again.
 
-    `unread_by` are the jobs that have not read them.
+    `unread_by` are the jobs that have read none of them, `partly_read_by` those that read some.
     """
 
     table: str
@@ -56,6 +56,7 @@ class Repaired:
     rows_lost: int | None
     times: Times | None
     unread_by: frozenset[str] = frozenset()
+    partly_read_by: frozenset[str] = frozenset()
 
 
 def repair(
@@ -101,12 +102,15 @@ class Repair:
             return None
         counts = [part.rows_lost for part in parts]
         times = [part.times for part in parts if part.times]
+        unread = frozenset.intersection(*(part.unread_by for part in parts))
+        partly = frozenset().union(*(part.unread_by | part.partly_read_by for part in parts))
         whole = Repaired(
             self.table,
             sum(part.files for part in parts),
             None if None in counts else sum(each or 0 for each in counts),
             (min(t[0] for t in times), max(t[1] for t in times)) if times else None,
-            frozenset().union(*(part.unread_by for part in parts)),
+            unread,
+            partly - unread,
         )
         self.report(
             f"{self.table}: {counted(whole.files, 'file')} left out, with "
@@ -123,6 +127,12 @@ class Repair:
     def folder(self) -> Path:
         """The folder of the table."""
         return Path(self.place.path(self.table))
+
+    @property
+    def time(self) -> str:
+        """The column by which lost rows come again."""
+        # Clocks of clients are as they like.
+        return "record_time" if self.table == damage.CLIENT_METRICS else TABLES[self.table].time
 
     def _made_anew(self) -> Repaired | None:
         """Remove a table that is computed whole."""
@@ -148,8 +158,7 @@ class Repair:
                 continue
             left_out = self._without_commit(broken)
             rows, times = self._unnamed(broken)
-            unread = self._unread(set(), left_out)
-            yield Repaired(self.table, len(left_out), rows, times, unread)
+            yield Repaired(self.table, len(left_out), rows, times, *self._unread(set(), left_out))
 
     def _without_checkpoint(self, broken: BrokenLog) -> None:
         """Let readers take the commits before it. Raises JobError if these are not there."""
@@ -215,13 +224,13 @@ class Repair:
             except (OSError, pa.ArrowException):
                 return None, None
             rows += footer.num_rows
-            times += _times(footer, TABLES[self.table].time)
+            times += _times(footer, self.time)
         return rows, (min(times), max(times)) if times else None
 
     def _of_files(self) -> Iterator[Repaired]:
         """Remove lost data files from the log."""
         live = self.place.open(self.table)
-        broken = damage.broken_files(self.place.root, self.table, live)
+        broken = damage.broken_files(self.place.root, self.table, live, self.time)
         if broken is None:
             return
         names = {Path(file.path).name for file, _ in broken.files}
@@ -235,20 +244,23 @@ class Repair:
                 live.repair()
             for file, _ in broken.files:
                 _put_empty(Path(file.path), file.size_bytes, TABLES[self.table].arrow)
-        yield Repaired(self.table, len(broken.files), broken.rows, broken.times, unread)
+        yield Repaired(self.table, len(broken.files), broken.rows, broken.times, *unread)
 
-    def _unread(self, names: Collection[str], versions: Collection[int]) -> frozenset[str]:
-        """The jobs that have not read these files or versions."""
-        behind = backlog.backlogs(_no_session, self.warehouse, self.table)
-        unread = set()
-        for each in behind:
+    def _unread(
+        self, names: Collection[str], versions: Collection[int]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """The jobs that have read none of these files or versions, and those that read some."""
+        unread, partly = set[str](), set[str]()
+        for each in backlog.backlogs(_no_session, self.warehouse, self.table):
             first = each.version if each.read is not None else 0
-            late = (text for _, text in self.place.commits(self.table, first))
-            if any(version >= first for version in versions) or any(
-                name in text for text in late for name in names
-            ):
+            late = [text for _, text in self.place.commits(self.table, first)]
+            are_late = [version >= first for version in versions]
+            are_late += [any(name in text for text in late) for name in names]
+            if all(are_late):
                 unread.add(each.job)
-        return frozenset(unread)
+            elif any(are_late):
+                partly.add(each.job)
+        return frozenset(unread), frozenset(partly)
 
 
 def _is_filled(conf: Conf, each: Repaired, report: Report) -> bool:
@@ -287,7 +299,9 @@ def _lag(conf: Conf, table: str) -> timedelta:
 
 def _fill_from_topics(conf: Conf, each: Repaired, times: TimeRange, report: Report) -> None:
     """Read the records again; to queries that have read the lost rows they are no new rows."""
-    is_new = any(JOBS[job].appends for job in each.unread_by)
+    # A row twice is worse than one that is missing, and said.
+    some = any(JOBS[job].appends for job in each.partly_read_by)
+    is_new = not some and any(JOBS[job].appends for job in each.unread_by)
     fillers = [job for job in jobs(conf) if TABLES[each.table] in JOBS[job].fills]
     added = [backfill(conf, job, times, _HOUR_S, report, is_new=is_new) for job in fillers]
     came = sum(rows.get(each.table, 0) for rows in added)
@@ -296,8 +310,8 @@ def _fill_from_topics(conf: Conf, each: Repaired, times: TimeRange, report: Repo
             f"{each.table}: {came} of {counted(each.rows_lost, 'row')} came again; for records of "
             "another time: quotaflow backfill --from TIME"
         )
-    for job in each.unread_by if not is_new else ():
-        report(f"{job} has not read these rows: quotaflow rebuild each of its results")
+    for job in sorted(each.unread_by | each.partly_read_by) if not is_new else ():
+        report(f"{job} has not read all of these rows: quotaflow rebuild each of its results")
 
 
 def _commit(log: Path, version: int) -> Path:

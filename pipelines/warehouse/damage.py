@@ -96,11 +96,16 @@ def of_files(root: str, table: str, live: "DeltaTable") -> DamagedError | None:
     return _damaged(table, f"{shown}{more}, with {lost(broken.rows, broken.times)}")
 
 
-def broken_files(root: str, table: str, live: "DeltaTable") -> BrokenFiles | None:
-    """The data files of a version that cannot be read; None: each can."""
+def broken_files(
+    root: str, table: str, live: "DeltaTable", time: str | None = None
+) -> BrokenFiles | None:
+    """The data files of a version that cannot be read, with their times by a column.
+
+    None: each can be read. Without a column by that of the table.
+    """
     from quotaflow.pipelines.warehouse import delta_files  # noqa: PLC0415  imports pyarrow
 
-    files = delta_files.of_version(live, f"{root}/{table}", TABLES[table].time)
+    files = delta_files.of_version(live, f"{root}/{table}", time or TABLES[table].time)
     states = ((file, _of_parquet(Path(file.path), file.size_bytes)) for file in files)
     broken = [(file, state) for file, state in states if state]
     return BrokenFiles(broken) if broken else None
