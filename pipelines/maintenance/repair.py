@@ -64,21 +64,28 @@ def repair(
 ) -> list[Repaired]:
     """Leave what is lost out of the named tables, or of all, and fill them again.
 
-    `dry` only reports what is lost. Raises JobError if a table was not filled again.
+    `dry` only reports what is lost. Raises JobError if a table was not repaired or filled again.
     """
     if conf.warehouse.catalog_schema or conf.warehouse.is_store:
         raise ConfigError("--repair is for tables in a folder: a store keeps copies of its files")
     warehouse = Warehouse(conf.warehouse)
     chosen = [name for name in TABLES if not names or name in names]
+    done, failed = list[Repaired](), list[str]()
     with warehouse.lock():
-        repairs = (Repair(warehouse, name, report, dry=dry) for name in chosen)
-        outcomes = [each.run() for each in repairs if warehouse.place.is_made(each.table)]
-        done = [each for each in outcomes if each]
-        if not dry and any(each.table in damage.COMPUTED_WHOLE for each in done):
+        for each in (Repair(warehouse, name, report, dry=dry) for name in chosen):
+            try:
+                if warehouse.place.is_made(each.table) and (outcome := each.run()):
+                    done.append(outcome)
+            except QuotaflowError as error:
+                report(f"{each.table}: {error}")
+                failed.append(f"{each.table} is not repaired: see above")
+    if done and not dry:
+        commands = {lost.table: _unfilled(conf, lost, report) for lost in done}
+        failed += [f"{name} is not filled again: {text}" for name, text in commands.items() if text]
+        with warehouse.lock():
             refresh(conf.warehouse, _no_session, datetime.now(UTC), report)
-    failed = [each.table for each in done if not dry and not _is_filled(conf, each, report)]
     if failed:
-        raise JobError(f"not filled again: {', '.join(failed)}: see above")
+        raise JobError("; ".join(failed))
     return done
 
 
@@ -101,19 +108,19 @@ class Repair:
         if not parts:
             return None
         counts = [part.rows_lost for part in parts]
-        times = [part.times for part in parts if part.times]
         unread = frozenset.intersection(*(part.unread_by for part in parts))
         partly = frozenset().union(*(part.unread_by | part.partly_read_by for part in parts))
         whole = Repaired(
             self.table,
             sum(part.files for part in parts),
             None if None in counts else sum(each or 0 for each in counts),
-            (min(t[0] for t in times), max(t[1] for t in times)) if times else None,
+            _around([part.times for part in parts if part.rows_lost != 0]),
             unread,
             partly - unread,
         )
+        would_be = "would be " if self.dry else ""
         self.report(
-            f"{self.table}: {counted(whole.files, 'file')} left out, with "
+            f"{self.table}: {counted(whole.files, 'file')} {would_be}left out, with "
             f"{damage.lost(whole.rows_lost, whole.times)}"
         )
         return whole
@@ -141,7 +148,7 @@ class Repair:
         )
         if not is_broken:
             return None
-        self.report(f"{self.table}: computed again as a whole")
+        self.report(f"{self.table}: {'would be ' if self.dry else ''}computed again as a whole")
         if not self.dry:
             shutil.rmtree(self.folder)
         return Repaired(self.table, 1, None, None)
@@ -215,7 +222,7 @@ class Repair:
         live = self.place.open(self.table)
         named += repr(live.file_uris())
         since = _changed(_commit(log, broken.version - 1)) if broken.version else 0.0
-        rows, times = 0, list[datetime]()
+        rows, times = 0, list[Times | None]()
         for path in self.folder.rglob("*.parquet"):
             if path.is_relative_to(log) or path.name in named or _changed(path) < since - _TASKS_S:
                 continue
@@ -224,8 +231,9 @@ class Repair:
             except (OSError, pa.ArrowException):
                 return None, None
             rows += footer.num_rows
-            times += _times(footer, self.time)
-        return rows, (min(times), max(times)) if times else None
+            bounds = list(_times(footer, self.time))
+            times.append((min(bounds), max(bounds)) if bounds else None)
+        return rows, _around(times)
 
     def _of_files(self) -> Iterator[Repaired]:
         """Remove lost data files from the log."""
@@ -263,37 +271,64 @@ class Repair:
         return frozenset(unread), frozenset(partly)
 
 
-def _is_filled(conf: Conf, each: Repaired, report: Report) -> bool:
-    """Fill a table again as far as that can be done, and report what else is to do."""
-    table, now = each.table, datetime.now(UTC)
+def _unfilled(conf: Conf, each: Repaired, report: Report) -> str | None:
+    """Fill a table again as far as that can be done, and report what else is to do.
+
+    Returns the commands that fill it if that failed: another repair has nothing to repair.
+    """
+    table = each.table
     if each.rows_lost == 0 or table in damage.COMPUTED_WHOLE:
-        return True
-    days = timedelta(days=conf.upkeep.days(table) or _MOST_DAYS)
-    first, last = each.times or (now - days, now)
-    late = timedelta(seconds=conf.results.max_lateness_s)
-    until = min(last + late, now)
+        return None
+    if table not in RESULTS.keys() | damage.FROM_TOPICS | {damage.CLIENT_METRICS}:
+        snapshot = "the next quotaflow snapshot writes what the cluster has now"
+        is_snapshot = "is_removed" in TABLES[table].column_names
+        report(f"{table}: {snapshot if is_snapshot else 'only a backup has these rows'}")
+        return None
+    times = _times_to_fill(conf, each)
     try:
-        if table in RESULTS:
-            rebuild(conf, RebuildRequest(table, first, until, _DAY_S), report)
-        elif table == damage.CLIENT_METRICS:
-            rebuild(conf, RebuildRequest(table, first - late, until, _DAY_S), report)
-        elif table in damage.FROM_TOPICS:
-            written_until = min(last + max(late, _lag(conf, table)), now)
-            _fill_from_topics(conf, each, TimeRange(first - late, written_until), report)
-        elif "is_removed" in TABLES[table].column_names:
-            report(f"{table}: the next quotaflow snapshot writes what the cluster has now")
+        if table in damage.FROM_TOPICS:
+            _fill_from_topics(conf, each, times, report)
         else:
-            report(f"{table}: only a backup has these rows")
+            rebuild(conf, RebuildRequest(table, times.start, times.end, _DAY_S), report)
     except QuotaflowError as error:
         report(f"{table}: {error}")
-        return False
-    return True
+        return _commands(conf, table, times)
+    return None
+
+
+def _times_to_fill(conf: Conf, each: Repaired) -> TimeRange:
+    """The times of lost rows, and as far around them as records come late."""
+    now = datetime.now(UTC)
+    days = timedelta(days=conf.upkeep.days(each.table) or _MOST_DAYS)
+    first, last = each.times or (now - days, now)
+    before = after = timedelta(seconds=conf.results.max_lateness_s)
+    if each.table in RESULTS:
+        before = timedelta(0)
+    elif each.table in damage.FROM_TOPICS:
+        after = max(after, _lag(conf, each.table))
+    return TimeRange(first - before, min(last + after, now))
+
+
+def _commands(conf: Conf, table: str, times: TimeRange) -> str:
+    """What fills a table again by hand, to whole seconds."""
+    until = (times.end or datetime.now(UTC)) + timedelta(seconds=1)
+    ends = f"--from {times.start:%Y-%m-%dT%H:%M:%SZ} --until {until:%Y-%m-%dT%H:%M:%SZ}"
+    if table not in damage.FROM_TOPICS:
+        return f"quotaflow rebuild {table} {ends}"
+    return " && ".join(f"quotaflow backfill {job} {ends}" for job in _fillers(conf, table))
+
+
+def _fillers(conf: Conf, table: str) -> list[str]:
+    return [job for job in jobs(conf) if TABLES[table] in JOBS[job].fills]
 
 
 def _lag(conf: Conf, table: str) -> timedelta:
     """How long after their events the records of the rows that are left came, at most."""
     sql = f"SELECT max(epoch_us(record_time) - epoch_us(event_time)) AS lag_us FROM {table}"
-    (row,) = FolderReader(Warehouse(conf.warehouse)).rows(sql)
+    try:
+        (row,) = FolderReader(Warehouse(conf.warehouse)).rows(sql)
+    except QuotaflowError:
+        return timedelta(days=1)
     return timedelta(days=1) if row["lag_us"] is None else timedelta(microseconds=row["lag_us"])
 
 
@@ -302,7 +337,7 @@ def _fill_from_topics(conf: Conf, each: Repaired, times: TimeRange, report: Repo
     # A row twice is worse than one that is missing, and said.
     some = any(JOBS[job].appends for job in each.partly_read_by)
     is_new = not some and any(JOBS[job].appends for job in each.unread_by)
-    fillers = [job for job in jobs(conf) if TABLES[each.table] in JOBS[job].fills]
+    fillers = _fillers(conf, each.table)
     added = [backfill(conf, job, times, _HOUR_S, report, is_new=is_new) for job in fillers]
     came = sum(rows.get(each.table, 0) for rows in added)
     if each.rows_lost is not None and came < each.rows_lost:
@@ -334,6 +369,13 @@ def _set_aside(path: Path) -> None:
     """Rename a file or a folder, and remove what Spark has about its content."""
     path.rename(path.with_name(path.name + _ASIDE))
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def _around(times: Collection[Times | None]) -> Times | None:
+    """The first and the last of these times; None if one of them is not recorded."""
+    recorded = [each for each in times if each]
+    whole = recorded and len(recorded) == len(times)
+    return (min(recorded)[0], max(each[1] for each in recorded)) if whole else None
 
 
 def _times(footer: pq.FileMetaData, time: str) -> Iterator[datetime]:

@@ -1,5 +1,6 @@
 """`quotaflow upkeep --repair`: what is lost is left out and named, and filled from where it is."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -158,10 +159,40 @@ def test_what_cannot_be_filled_is_an_error_and_a_try_changes_nothing(
 ) -> None:
     newest_file(root / "requests").unlink()
     before = sorted(root.glob("*/**/*"))
-    assert "1 file left out" in table_command("upkeep", "--repair", "--dry-run").err
+    assert "1 file would be left out" in table_command("upkeep", "--repair", "--dry-run").err
     assert sorted(root.glob("*/**/*")) == before
     filled.fails = True
     line = table_command("upkeep", "--repair", code=JobError.exit_code).err
     assert "requests: no broker" in line
-    assert "error: not filled again: requests" in line
+    assert re.search(
+        "error: requests is not filled again: quotaflow backfill ingest_request_log "
+        r"--from 2026-11-21T11:01:30Z --until 2026-11-\d\dT[\d:]+Z$",
+        line.strip(),
+    )
     assert times(warehouse, "requests") == [5]
+
+
+def test_a_table_that_cannot_be_repaired_costs_no_other_its_fill(
+    root: Path,
+    warehouse: Warehouse,
+    filled: Filled,
+    table_command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repair, "refresh", lambda *_: filled.calls.append(("answers", None, None)))
+    newest_file(root / "requests").unlink()
+    DeltaTable(root / "quota_usage").create_checkpoint()
+    emptied(first(root, "quota_usage/_delta_log/*.checkpoint.parquet"))
+    first(root, "quota_usage/_delta_log/*0.json").unlink()
+    err = table_command("upkeep", "--repair", code=JobError.exit_code).err
+    assert "the commits before it were cleaned" in err
+    assert "error: quota_usage is not repaired: see above" in err
+    assert [name for name, *_ in filled.calls] == ["ingest_request_log", "answers"]
+    assert times(warehouse, "requests") == [5]
+
+
+def test_times_are_those_of_all_or_none() -> None:
+    early, late = (at(0), at(5)), (at(3), at(9))
+    assert repair._around([late, early]) == (at(0), at(9))
+    assert repair._around([late, None]) is None
+    assert repair._around([]) is None
