@@ -182,9 +182,10 @@ def open_incidents(most: int) -> str:
     return filled(everywhere(OPEN.first_rows), {"limit": str(most)})
 
 
-def is_of_clients(row: Mapping[str, Any]) -> bool:
-    """Whether an incident is of clients: of them alone the tables have ends."""
-    return row["symptom"] in {"slow", "failing"}
+def open_without_end(most: int) -> str:
+    """Those that are not of clients: of clients alone the tables have ends."""
+    others = OPEN.where(f"NOT {_OF_CLIENTS}")
+    return filled(everywhere(others.first_rows), {"limit": str(most)})
 
 
 def incident(row: Mapping[str, Any]) -> str:

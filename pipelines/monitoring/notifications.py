@@ -130,12 +130,14 @@ def _subject(source: Source, row: Row) -> str:
 
 
 def open_now(conf: Conf) -> dict[str, Row] | None:
-    """By subject, incidents that tables show only while they are open; None if they cannot say."""
+    """By subject, incidents that tables show only while they are open; None if not all are read."""
     try:
-        rows = open_reader(conf).rows(diagnoses.open_incidents(_MAX_ROWS))
+        rows = open_reader(conf).rows(diagnoses.open_without_end(_MAX_ROWS))
     except NeverMadeError:
         return None
-    return {_subject(INCIDENTS, row): row for row in rows if not diagnoses.is_of_clients(row)}
+    if len(rows) >= _MAX_ROWS:
+        return None
+    return {_subject(INCIDENTS, row): row for row in rows}
 
 
 def incident_end(conf: Conf, row: Row) -> Notification:

@@ -12,7 +12,7 @@ from quotaflow.pipelines.config.cluster import is_like
 from quotaflow.pipelines.config.receivers import Receiver, Silence
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import notifications, open_incidents, senders, sent_log
-from quotaflow.pipelines.monitoring.notifications import Notification
+from quotaflow.pipelines.monitoring.notifications import INCIDENT_ENDED, Notification
 from quotaflow.pipelines.monitoring.open_incidents import OpenIncidents
 from quotaflow.pipelines.monitoring.senders import Send
 from quotaflow.pipelines.monitoring.sent_log import SentLog
@@ -163,7 +163,8 @@ def _due(
     """What a receiver has not been sent.
 
     The end is in its form that of the beginning, though the rule or the owner has changed since:
-    filters let it through, and Alertmanager recognizes it by its labels.
+    filters let it through, and Alertmanager recognizes it by its labels. The end of an incident is
+    sent only to receivers that were sent its beginning.
     """
     opened: dict[str, Mapping[str, Any]] = {}
     for notice in notices:
@@ -171,6 +172,8 @@ def _due(
             continue
         subject = notice.subject
         opening = opened.get(subject) or log.opening(_key(receiver, subject))
+        if notice.kind == INCIDENT_ENDED and opening is None:
+            continue
         shown = notice if opening is None else replace(notice, **_identity(opening))
         was_sent = notice.is_end and opening is not None
         is_silent = any(_is_silent(shown, each) for each in alerts.silences)

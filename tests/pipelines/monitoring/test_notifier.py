@@ -180,6 +180,44 @@ def test_the_end_of_a_lag_and_of_a_stuck_move_is_sent(
     assert texts(server)[1].partition(" (")[0] == texts(server)[0].partition(" (")[0]
 
 
+@pytest.mark.parametrize("shown", ["those of clients", "too many"])
+def test_an_incident_that_a_limit_cuts_has_not_ended(
+    conf: Conf, server: Endpoint, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    warehouse = Warehouse(conf.warehouse)
+    make_tables(warehouse, {})
+    make_table(warehouse, TABLES["why_groups_lag"], [LAGS | {"group_id": "a", "topic": "a"}])
+    make_table(warehouse, TABLES["reassignments"], moving("stuck" if shown == "too many" else ""))
+    deliver(conf, NOW)
+    monkeypatch.setattr(notifications, "_MAX_ROWS", 1 if shown == "too many" else 2)
+    if shown == "those of clients":
+        clients = [suffering(f"{n}", 3_600, symptom="slow") for n in range(2)]
+        clients += [suffering(f"{n}", 3_600, symptom="failing") for n in range(2)]
+        replace_diagnoses(warehouse, clients)
+    for minutes in (13, 24):
+        deliver(conf, NOW + timedelta(minutes=minutes))
+    assert {body["kind"] for _, _, body in server.came} == {"incident_open"}
+
+
+@pytest.mark.usefixtures("conf")
+@cases(
+    ("silences", "kinds"),
+    ("silenced", [{"since": "2026-11-21", "until": "2026-11-21T13:00:01Z"}], []),
+    ("only counted", [], ["alert_opened", "summary"]),
+)
+def test_the_end_of_an_incident_goes_to_nobody_who_was_not_sent_its_beginning(
+    server: Endpoint, warehouse: Warehouse, silences: Any, kinds: list[str]
+) -> None:
+    pairs = [*overrides(warehouse, max_events=1), f"alerts.silences={json.dumps(silences)}"]
+    conf = config.load(overrides=pairs)
+    make_tables(warehouse, {"metric_alert_events": [alert(1)]})
+    lag = [LAGS | {"group_id": "a", "topic": "a"}]
+    for minutes, rows in ((0, lag), (2, []), (13, [])):
+        make_table(warehouse, TABLES["why_groups_lag"], rows)
+        deliver(conf, NOW + timedelta(minutes=minutes))
+    assert [body["kind"] for _, _, body in server.came] == kinds
+
+
 def planned(second: float, plan_id: str) -> dict[str, Any]:
     return row("plans", second, {"plan_id": plan_id, "number": 0, "planned_by": "ops@host"})
 
