@@ -16,11 +16,17 @@ _ALIKE = """
 and argmax argmin array arraytostring avg cardinality case cast ceil coalesce concat contains count
 currenttimestamp denserank epoch_us exists exp explode firstvalue floor greatest groupconcat
 grouping if lag lead least left length logicalor lower max min now nullif or pad percentilecont rank
-regexplike replace round rownumber splitpart sqrt startswith strposition substring sum
+regexplike replace round rownumber splitpart startswith strposition substring sum
 timestamptrunc transform trim trycast unixmicros unixmillis abs
 """
 ALIKE = frozenset(_ALIKE.split())
 """Functions of DuckDB that mean the same in Spark, once translated; by `function_name`."""
+_OF_WHOLE = """
+cardinality ceil count denserank epoch_us floor length rank rownumber strposition unixmicros
+unixmillis
+"""
+_WHOLE = frozenset(_OF_WHOLE.split())
+"""Functions whose values have no fraction, by `function_name`."""
 _ASCII = 128
 _MESSAGE_CHARS = 400
 WITHIN = "{} within"
@@ -54,13 +60,63 @@ def in_spark(sql: str) -> str:
         message = " ".join(str(error).split())[:_MESSAGE_CHARS]
         raise WrongQueryError(f"cannot be translated for Spark: {message}") from None
     for node in tree.find_all(exp.Func):
-        if (name := function_name(node)) not in ALIKE and not _is_ascii(node):
+        if not _is_alike(node):
+            name = function_name(node)
             raise WrongQueryError(
                 f"the function {name} may mean something else in Spark: write the query in Spark's "
                 "SQL, and run it with --spark"
             )
     tree = tree.transform(_with_spark_names, copy=False)
     return tree.sql(dialect=_spark(), copy=False)
+
+
+def _is_alike(node: "Expr") -> bool:
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    match node:
+        case exp.Substring():
+            length = node.args.get("length") or node.args["start"]
+            return _is_past_zero(node.args["start"]) and _is_past_zero(length)
+        case exp.Cast() if node.to.is_type(*exp.DataType.INTEGER_TYPES):
+            return _is_whole(node.this) or _is_sum(node.this)
+    return function_name(node) in ALIKE or _is_ascii(node)
+
+
+def _is_past_zero(start: "Expr") -> bool:
+    """Whether a place in a text is surely 1 or more: DuckDB has a place 0 before the first."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    if isinstance(start, exp.Add):
+        return isinstance(start.this, exp.StrPosition) and _is_past_zero(start.expression)
+    return isinstance(start, exp.Literal) and start.is_int and int(start.name) > 0
+
+
+def _is_whole(value: "Expr") -> bool:
+    """Whether a value surely has no fraction, which DuckDB rounds and Spark cuts off."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    match value:
+        case exp.Literal():
+            return value.name.isdigit()
+        case exp.Neg():
+            return value.is_int
+        case exp.Paren() | exp.Filter() | exp.Window():
+            return _is_whole(value.this)
+        case exp.Round():
+            return not value.args.get("decimals")
+        case exp.Anonymous():
+            return value.name.lower() in _WHOLE
+    return isinstance(value, exp.Null | exp.Boolean | exp.Predicate | exp.Connector) or (
+        isinstance(value, exp.Func) and function_name(value) in _WHOLE
+    )
+
+
+def _is_sum(value: "Expr") -> bool:
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    if isinstance(value, exp.Filter | exp.Window):
+        return _is_sum(value.this)
+    return isinstance(value, exp.Sum)
 
 
 def _is_ascii(node: "Expr") -> bool:
@@ -93,9 +149,24 @@ def _with_spark_names(node: "Expr") -> "Expr":
             is_null = exp.Is(this=node.this.copy(), expression=exp.Null())
             order = exp.If(this=exp.Not(this=is_null), true=node.expression)
             node.set("expression", exp.Case(ifs=[order]))
+        case exp.Cast() if node.to.is_type(*exp.DataType.INTEGER_TYPES) and _is_sum(node.this):
+            # DuckDB rounds: a half to the even number, but that of a decimal away from 0.
+            node.set("this", _rounded(node))
         case exp.PercentileCont():
             return exp.Anonymous(this="percentile", expressions=[node.this, node.expression])
     return node
+
+
+def _rounded(cast: "Expr") -> "Expr":
+    """The sum in a cast as a whole number. Only Spark knows its type."""
+    from sqlglot import exp  # noqa: PLC0415  as above
+
+    of_double, of_others = cast.copy(), cast.copy()
+    of_double.set("this", exp.Anonymous(this="rint", expressions=[cast.this.copy()]))
+    of_others.set("this", exp.Round(this=cast.this.copy()))
+    kind = exp.Anonymous(this="typeof", expressions=[cast.this.copy()])
+    is_double = exp.EQ(this=kind, expression=exp.Literal.string("double"))
+    return exp.Case(ifs=[exp.If(this=is_double, true=of_double)], default=of_others)
 
 
 @cache
