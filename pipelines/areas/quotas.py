@@ -361,7 +361,7 @@ def _set(row: Row) -> Finding:
     owner = f"ip {row['ip']}" if row["ip"] is not None else entity_text(entity)
     time = moment(row["valid_from"])
     value = texts.with_unit(row["quota"], _UNITS.get(row["config_key"]))
-    since = f"set by {row['set_by']} at {time}" if row["set_by"] else f"there since {time}"
+    since = f"set by {row['set_by']} at {time}" if row["set_by"] else f"known since {time}"
     return Finding(
         text=f"{owner} has {row['config_key']} {value}, {since}.",
         evidence_table="current_client_quotas",

@@ -47,7 +47,8 @@ def upkeep(
         bool, typer.Option("--dry-run", help="Only show what would be done.")
     ] = False,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Only leave out lost files, and fill them again.")
+        bool,
+        typer.Option("--repair", help="Only leave lost files out, and fill the tables again."),
     ] = False,
     conf: options.ConfOptions,
     layout: Layout,
@@ -60,8 +61,8 @@ def upkeep(
     are deleted a week after the last table version that needs them (upkeep.vacuum_after_h). Run it
     once a day. Needs a JDK only for tables in a catalog.
 
-    With --repair it only leaves files out of tables that are lost or broken, and says how many rows
-    of which times they had. Then it fills the tables again: facts from topics that still have them,
+    With --repair it only leaves lost or broken files out of tables, and prints how many rows are
+    lost, and their times. Then it fills the tables again: facts from topics that still have them,
     results and answers by their rules. That needs a JDK, as backfill and rebuild do.
 
     Example: quotaflow upkeep --dry-run

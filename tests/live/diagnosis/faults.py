@@ -13,7 +13,6 @@ from quotaflow.demo.traffic_configs import set_config
 from .stage import ADMIN, Stage
 
 _PREFERRED = 0
-_PAUSES, _BETWEEN_S = 6, 0.4
 _PAUSE_S = 8.0
 """After 9 s (broker.session.timeout.ms) the controller fences the broker."""
 _THROTTLE_S = 9.0
@@ -54,10 +53,9 @@ def of_followers(stage: Stage) -> None:
 
 
 def of_a_pause(stage: Stage) -> None:
-    """The process of a follower stops again and again, as in long garbage collections.
+    """The process of a follower stops for seconds, as in a long garbage collection.
 
-    One pause delays a request or two of a client, which is no symptom. Beside it a third replica of
-    one topic is far behind.
+    Beside it a third replica of one topic is far behind.
     """
     home, other, away = stage.roles.home, stage.roles.other, stage.roles.away
     throttled = Throttled("paused-beside-a-move", home, away)
@@ -66,23 +64,21 @@ def of_a_pause(stage: Stage) -> None:
         throttled.set(admin, 1)
         move(admin, throttled.topic, [home, other, away], ask=home)
         time.sleep(1)
-        for _ in range(_PAUSES):
-            _pause(stage, other, _PAUSE_S / _PAUSES)
-            time.sleep(_BETWEEN_S)
+        _pause(stage, other)
         throttled.set(admin, None)
 
 
 def of_a_leader_pause(stage: Stage) -> None:
     """The process of a leader stops for seconds."""
     time.sleep(1)
-    _pause(stage, stage.roles.away, _PAUSE_S)
+    _pause(stage, stage.roles.away)
 
 
-def _pause(stage: Stage, broker_id: int, pause_s: float) -> None:
+def _pause(stage: Stage, broker_id: int) -> None:
     pid = stage.cluster.pids[broker_id]
     os.kill(pid, signal.SIGSTOP)
     try:
-        time.sleep(pause_s)
+        time.sleep(_PAUSE_S)
     finally:
         os.kill(pid, signal.SIGCONT)
 

@@ -163,4 +163,6 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     make_table(warehouse, TABLES["needless_costs"], [row("needless_costs", 0, cost)])
     verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
     assert verdict.rank is None
-    assert verdict.hint.startswith("fine: 100 MB an hour cross racks without need: if fine of User")
+    assert verdict.hint.startswith(
+        "fine: 100 MB per hour cross racks without need: if fine of User"
+    )
