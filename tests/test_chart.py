@@ -60,6 +60,7 @@ def test_values_fit_their_schema_and_their_conf_is_valid(
         {"mode": "every"},
         {"prometheus": {"podMonitor": True}},
         {"serve": {"enabled": True}},
+        {"serve": {"enabled": True}, "conf": {"serve": {"proxies": []}}},
         {"cronJobs": {"run": {"commands": [["run", "--once; rm -rf /"]]}}},
         {"volume": {"size": "much"}},
     ],

@@ -12,9 +12,9 @@ import typer
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.config.secrets import key
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.serve.access import Access, Proxies
-from quotaflow.pipelines.serve.server import serving
+from quotaflow.pipelines.serve.server import is_running, serving
 from quotaflow.pipelines.serve.site import QuotaflowSite
 from quotaflow.pipelines.serve.tables import ServedTables
 from quotaflow.pipelines.terminal import output, times
@@ -79,6 +79,8 @@ def until_interrupted(url: str, is_interrupted: Callable[[], bool]) -> None:
     """Say where a server answers, and end the command by Ctrl-C or SIGTERM."""
     output.lines([f"serving at {url} (Ctrl-C ends it)"])
     while not is_interrupted():
+        if not is_running():
+            raise QuotaflowError(f"the server at {url} has ended by an error: start it again")
         time.sleep(_POLL_S)
     raise typer.Exit(interrupts.EXIT_CODE)
 

@@ -46,7 +46,11 @@ class ServeSection(Section):
     """Header in which a proxy names the user."""
     groups_header: _Header = "X-Forwarded-Groups"
     """Header in which a proxy names the groups of the user, with commas between them."""
-    groups: list[str] = Field(default_factory=list)
+    groups: list[
+        Annotated[
+            str, matches(r"[^\s,]([^,]*[^\s,])?", "write the name of a group, without a comma")
+        ]
+    ] = Field(default_factory=list)
     """Groups or teams whose members may read by a proxy. Empty: each user whom a proxy names."""
     refresh_s: Annotated[int, Field(ge=5, le=3_600)] = 30
     """Seconds after which a page asks for news; 5 to 3600."""

@@ -37,7 +37,7 @@ class Proxies:
         """Why a request of a proxy gets nothing; None if it names a user who may read."""
         if not headers.get(self.user_header, "").strip():
             return HTTPStatus.UNAUTHORIZED
-        groups = {each.strip() for each in headers.get(self.groups_header, "").split(",")}
+        groups = {each.strip() for each in headers.get(self.groups_header, "").split(",")} - {""}
         return HTTPStatus.FORBIDDEN if self.groups and not self.groups & groups else None
 
 

@@ -75,6 +75,8 @@ class PageConnection(H11Protocol):
         self.source = ""
         self._deadline: asyncio.TimerHandle | None = None
         self._handshake: asyncio.Task[None] | None = None
+        self._early: bytes | None = None
+        """What came with the end of the handshake; None without one that goes on."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place and start TLS."""
@@ -88,6 +90,7 @@ class PageConnection(H11Protocol):
                 self.refuse(HTTPStatus.SERVICE_UNAVAILABLE)
         elif has_place:
             transport.pause_reading()
+            self._early = b""
             self._handshake = self.loop.create_task(self._start_tls(transport, self.places.tls))
         else:
             transport.abort()
@@ -114,6 +117,9 @@ class PageConnection(H11Protocol):
                 self._forget()
         if secured is not None:
             super().connection_made(secured)
+            early, self._early = self._early, None
+            if early:
+                self.data_received(early)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Free the place."""
@@ -149,7 +155,9 @@ class PageConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request."""
-        if self not in self.places.refused:
+        if self._early is not None:
+            self._early += data
+        elif self not in self.places.refused:
             super().data_received(data)
 
     def handle_events(self) -> None:

@@ -5,6 +5,7 @@ import functools
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quotaflow.pipelines import extras
-from quotaflow.pipelines.errors import ConfigError, MissingToolError
+from quotaflow.pipelines.errors import ConfigError, MissingToolError, QuotaflowError
 from quotaflow.pipelines.serve.access import Access, sent_once
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from quotaflow.pipelines.serve.connections import ConnectionBounds
 
 LOGIN = "/login"
@@ -25,6 +28,8 @@ OPEN_PATHS = ("/static/page.css", "/static/serve.css", "/static/sign_in.js")
 """What the page that asks for the token needs: nothing from tables."""
 
 _STOP_S = 10
+_START_POLL_S = 0.01
+_THREAD = "serve"
 _MAX_HEAD_BYTES = 32_000
 _THREADS = 8
 _MAX_WAITING = 64
@@ -255,15 +260,32 @@ def running(
     server = uvicorn.Server(config)
     bound = _bound(address)
     host, port = bound.getsockname()[:2]
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([bound])), name="serve")
+    failures: list[Exception] = []
+    thread = threading.Thread(target=_run, args=(server, bound, failures), name=_THREAD)
     thread.start()
     name = f"[{host}]" if ":" in host else host
     try:
+        while thread.is_alive() and not server.started:
+            time.sleep(_START_POLL_S)
+        if not server.started:
+            raise QuotaflowError(f"the server has not started: {failures}")
         yield f"http{'s' if tls else ''}://{name}:{port}/"
     finally:
         server.should_exit = True
         thread.join()
         bound.close()
+
+
+def _run(server: "uvicorn.Server", bound: socket.socket, failures: list[Exception]) -> None:
+    try:
+        asyncio.run(server.serve([bound]))
+    except Exception as error:
+        failures.append(error)
+
+
+def is_running() -> bool:
+    """Whether the thread of a server runs."""
+    return any(each.name == _THREAD for each in threading.enumerate())
 
 
 def _bound(address: tuple[str, int]) -> socket.socket:

@@ -32,15 +32,17 @@ def write(batches: "pa.RecordBatchReader", out: Path, query: str) -> int:
 
     new, rows = out.with_name(f".{out.name}.{os.getpid()}"), 0
     try:
-        file = new.open("wb")
-    except OSError as error:
-        raise ConfigError(f"--out {out} cannot be written: {error.strerror}") from None
-    try:
-        with file, engine_errors(query), ParquetWriter(file, batches.schema) as writer:
+        with (
+            new.open("wb") as file,
+            engine_errors(query),
+            ParquetWriter(file, batches.schema) as writer,
+        ):
             for batch in batches:
                 writer.write_batch(batch)
                 rows += batch.num_rows
         new.replace(out)
+    except OSError as error:
+        raise ConfigError(f"--out {out} cannot be written: {error.strerror}") from None
     finally:
         new.unlink(missing_ok=True)
     return rows

@@ -270,6 +270,14 @@ def test_ways_to_show_that_are_refused(
     assert re.search(message, error)
 
 
+def test_a_folder_is_no_file_of_parquet(table_command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "a.parquet"
+    folder.mkdir()
+    error = table_command.error("sql", "SELECT 1", "--out", str(folder), code=ConfigError.exit_code)
+    assert "cannot be written: Is a directory" in error
+    assert list(tmp_path.glob("*a.parquet*")) == [folder]
+
+
 def test_a_chart_has_a_bar_per_row(table_command: Command, fill: Fill) -> None:
     sizes = {"a": 100, "b": 25, HOSTILE: 0, "d": None}
     fill("requests", [{"event_time": NOON, "api": k, "max_bytes": n} for k, n in sizes.items()])

@@ -5,7 +5,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -325,6 +325,29 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def context(pem: Path) -> ssl.SSLContext | None:
     return tls_of(config.Conf(serve=config.ServeSection(tls_cert=str(pem))))
+
+
+def test_a_request_in_the_segment_that_ends_the_handshake_is_answered(pem: Path) -> None:
+    trusting = ssl.create_default_context(cafile=str(pem))
+    trusting.check_hostname = False
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    session = trusting.wrap_bio(incoming, outgoing)
+    with served(Fixed(), tls=context(pem)) as url, connected(url) as client:
+        while True:
+            try:
+                session.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                client.sendall(outgoing.read())
+                incoming.write(client.recv(65_536))
+        session.write(HEAD + b"\r\n")
+        came = b""
+        while not came:
+            client.sendall(outgoing.read())
+            incoming.write(client.recv(65_536))
+            with suppress(ssl.SSLWantReadError):
+                came = session.read(65_536)
+        assert came.startswith(b"HTTP/1.1 200 ")
 
 
 def test_pages_by_tls(pem: Path) -> None:

@@ -5,8 +5,12 @@ from ipaddress import IPv4Network, ip_network
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from pydantic import ValidationError
 
-from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.commands.serve import until_interrupted
+from quotaflow.pipelines.config import ServeSection
+from quotaflow.pipelines.errors import ConfigError, QuotaflowError
 from quotaflow.pipelines.serve.access import Access, Proxies
 from quotaflow.pipelines.serve.server import LOGIN, serving
 
@@ -99,7 +103,7 @@ ELSEWHERE = (ip_network("10.0.0.5/32"), ip_network("::1/128"))
 def test_a_proxy_names_who_reads(
     networks: tuple[IPv4Network, ...], headers: dict[str, str], status: int
 ) -> None:
-    proxies = Proxies(networks, "x-user", "x-teams", frozenset({"sre"}))
+    proxies = Proxies(networks, "x-user", "x-teams", frozenset({"sre", ""}))
     with served(Fixed(), Access(TOKEN.encode(), proxies=proxies)) as url:
         answer = get(url, **headers)
         assert answer.status == status
@@ -178,6 +182,24 @@ def test_a_client_that_sends_nothing_does_not_keep_it_from_ending() -> None:
         assert get(url).status == 200
     with silent:
         assert silent.recv(1) == b""
+
+
+def test_a_group_of_conf_has_a_name() -> None:
+    for name in ("", " ", " sre", "sre,ops"):
+        with pytest.raises(ValidationError, match="write the name of a group"):
+            ServeSection(groups=[name])
+    assert ServeSection(groups=["Site Reliability", "x"]).groups == ["Site Reliability", "x"]
+
+
+def test_an_end_of_the_server_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failed(*_: object) -> None:
+        raise RuntimeError("no loop")
+
+    monkeypatch.setattr(uvicorn.Server, "serve", failed)
+    with pytest.raises(QuotaflowError, match="no loop"), served(Fixed()):
+        pass
+    with pytest.raises(QuotaflowError, match="has ended"):
+        until_interrupted("http://localhost/", lambda: False)
 
 
 def test_an_address_in_use_is_one_error() -> None:
