@@ -31,19 +31,21 @@ def _shifted(days: int) -> str:
 
 AS_EVER, ONE_LINE, ENDED = "goes on", "one line", "ends"
 FAULTS = {
-    "24 descriptors": 'ulimit -n 24; exec "$@"',
+    "at most 24 open files": 'ulimit -n 24; exec "$@"',
     "no file can grow": 'ulimit -f 0; exec "$@"',
     "full TMPDIR": _mounted("mount -t tmpfs -o size=4k none $TMPDIR"),
     "read-only tables": _mounted(
         "mount --bind $TABLES $TABLES && mount -o remount,ro,bind $TABLES"
     ),
     "no /dev/shm": _mounted("mount -t tmpfs -o ro none /dev/shm"),
-    "1 GB of addresses": 'ulimit -v 1000000; exec "$@"',
+    "at most 1 GB of address space": 'ulimit -v 1000000; exec "$@"',
     "closed output": 'exec "$@" >&-',
     "full output": 'exec "$@" >/dev/full',
     "clock a year ahead": _shifted(365),
     "clock a year back": _shifted(-365),
-    "twice at once": '"$@" & first=$!; "$@"; second=$?; wait $first; exit $(($? | second))',
+    "two runs of the command at once": (
+        '"$@" & first=$!; "$@"; second=$?; wait $first; exit $(($? | second))'
+    ),
     **{
         f"Ctrl-C after {s} s": f'exec timeout --preserve-status -s INT {s} "$@"'
         for s in (0.3, 0.6, 1, 2)
@@ -53,9 +55,9 @@ FAULTS = {
 EXPECTED: dict[str, dict[str, str]] = {
     "no file can grow": {"": ONE_LINE, "tables": AS_EVER, "conf check": AS_EVER},
     "read-only tables": {"upkeep": ONE_LINE},
-    "1 GB of addresses": {"": ONE_LINE, "conf check": AS_EVER},
+    "at most 1 GB of address space": {"": ONE_LINE, "conf check": AS_EVER},
     "full output": {"": ONE_LINE},
-    "twice at once": {"upkeep": ONE_LINE},
+    "two runs of the command at once": {"upkeep": ONE_LINE},
 }
 """The outcomes other than `AS_EVER`, by fault and command; under "" those of all commands."""
 NATIVE = re.compile(r"<unknown>|Traceback|\bat \./|RUST_|core dumped")

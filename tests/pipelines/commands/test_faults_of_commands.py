@@ -14,7 +14,11 @@ from .faults_of_commands import AS_EVER, COMMANDS, FAULTS, expected, outcome, ta
 
 _DAVE = {"principal": "User:dave", "client_id": "exports"}
 _USED = {"usage": 1.0, "broker_id": 2, "quota_type": "producer_byte_rate", "enforcement": "stock"}
-QUICK = [("24 descriptors", "sql"), ("no file can grow", "sql"), ("no file can grow", "upkeep")]
+QUICK = [
+    ("at most 24 open files", "sql"),
+    ("no file can grow", "sql"),
+    ("no file can grow", "upkeep"),
+]
 EVERY = [(fault, command) for fault in FAULTS for command in COMMANDS]
 DOCS = Path(__file__).parents[3] / "docs" / "faults.md"
 
@@ -35,7 +39,7 @@ def check(fault: str, command: str, filled: Path, tmp_path: Path) -> None:
     tables = shutil.copytree(filled, tmp_path / "warehouse")
     actual = outcome(fault, command, tables)
     # A command may be quicker than Ctrl-C, or than the same beside it.
-    is_quick = fault == "twice at once" or fault.startswith("Ctrl-C")
+    is_quick = fault == "two runs of the command at once" or fault.startswith("Ctrl-C")
     assert actual in {expected(fault, command), AS_EVER if is_quick else None}
 
 
