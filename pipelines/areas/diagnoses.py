@@ -82,7 +82,9 @@ INCIDENTS = Question(
 """Symptoms of one cause: open ones first, then those that hit most."""
 OPEN = INCIDENTS.where("state = 'open'")
 """Incidents that go on."""
-_OF_CLIENTS = "symptom IN ('slow', 'failing')"
+OF_CLIENTS = ("slow", "failing")
+"""Symptoms of clients: of these alone the tables have ends."""
+_OF_CLIENTS = any_of("symptom", OF_CLIENTS)
 _SUFFERED = ("slow", "failing", "rebalances", "unavailable")
 """Symptoms that no other area has as a problem."""
 # Of clients a day is diagnosed, so the start of a longer incident moves: it was an event before.
@@ -183,7 +185,7 @@ def open_incidents(most: int) -> str:
 
 
 def open_without_end(most: int) -> str:
-    """Those that are not of clients: of clients alone the tables have ends."""
+    """Those of which the tables have no ends."""
     others = OPEN.where(f"NOT {_OF_CLIENTS}")
     return filled(everywhere(others.first_rows), {"limit": str(most)})
 

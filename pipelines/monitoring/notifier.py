@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
+from quotaflow.pipelines.areas.diagnoses import OF_CLIENTS
 from quotaflow.pipelines.config import AlertsSection, Conf
 from quotaflow.pipelines.config.cluster import is_like
 from quotaflow.pipelines.config.receivers import Receiver, Silence
@@ -163,8 +164,8 @@ def _due(
     """What a receiver has not been sent.
 
     The end is in its form that of the beginning, though the rule or the owner has changed since:
-    filters let it through, and Alertmanager recognizes it by its labels. The end of an incident is
-    sent only to receivers that were sent its beginning.
+    filters let it through, and Alertmanager recognizes it by its labels. An end that the tables do
+    not have is sent only to receivers that were sent its beginning.
     """
     opened: dict[str, Mapping[str, Any]] = {}
     for notice in notices:
@@ -172,7 +173,8 @@ def _due(
             continue
         subject = notice.subject
         opening = opened.get(subject) or log.opening(_key(receiver, subject))
-        if notice.kind == INCIDENT_ENDED and opening is None:
+        is_noticed = notice.kind == INCIDENT_ENDED and notice.labels["symptom"] not in OF_CLIENTS
+        if is_noticed and opening is None:
             continue
         shown = notice if opening is None else replace(notice, **_identity(opening))
         was_sent = notice.is_end and opening is not None

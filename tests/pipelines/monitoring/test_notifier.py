@@ -180,6 +180,15 @@ def test_the_end_of_a_lag_and_of_a_stuck_move_is_sent(
     assert texts(server)[1].partition(" (")[0] == texts(server)[0].partition(" (")[0]
 
 
+def test_an_incident_between_two_runs_is_sent_once_it_ended(conf: Conf, server: Endpoint) -> None:
+    warehouse = Warehouse(conf.warehouse)
+    make_tables(warehouse, {})
+    assert deliver(conf, at(0)).sent == 0
+    replace_diagnoses(warehouse, [suffering("a", 600)])
+    assert deliver(conf, NOW).sent == 1
+    assert [body["kind"] for _, _, body in server.came] == ["incident_ended"]
+
+
 @pytest.mark.parametrize("shown", ["those of clients", "too many"])
 def test_an_incident_that_a_limit_cuts_has_not_ended(
     conf: Conf, server: Endpoint, monkeypatch: pytest.MonkeyPatch, shown: str
