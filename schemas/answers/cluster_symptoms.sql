@@ -7,7 +7,7 @@
 --   of a group stop too often if it rebalances five times, at most ten minutes apart, and more than
 --   twice for each member, as a restart of all of them would, and if they stop for a tenth of that
 --   time. A replica counts if it is not in sync, no move adds it, and its leader has not reported it
---   in sync since.
+--   in sync since the last snapshot.
 -- empty: while no broker, group or topic suffers
 -- key: cluster_id, subject_kind, group_id, topic, broker_id, symptom, since, rank
 -- time: since
@@ -94,6 +94,14 @@ broker_waits AS (
             PARTITION BY cluster_id, broker_id ORDER BY since, until, client, api
         ) AS episode
     FROM begun_waits
+),
+episode_waits AS (
+    -- A wait has a row for each of its causes.
+    SELECT cluster_id, broker_id, episode, sum(waited) AS all_waited
+    FROM (
+        SELECT DISTINCT cluster_id, broker_id, episode, client, api, since, waited FROM broker_waits
+    ) AS waits
+    GROUP BY cluster_id, broker_id, episode
 ),
 broker_causes AS (
     SELECT
@@ -235,6 +243,12 @@ came_back AS (
     WHERE change = 'in_sync' AND error_code IN (0, 108)
     GROUP BY cluster_id, topic_id, partition, replica_id
 ),
+snapshots AS (
+    SELECT cluster_id, max(last_taken) AS taken_at
+    FROM snapshot_times
+    WHERE table_name = 'replicas'
+    GROUP BY cluster_id
+),
 missing AS (
     -- A row is a replica that should serve and does not.
     SELECT
@@ -256,7 +270,8 @@ missing AS (
             ELSE 'under_replicated'
         END AS symptom,
         CASE
-            WHEN brokers.broker_id IS NULL OR brokers.is_fenced THEN 'broker_down'
+            WHEN brokers.is_fenced OR (brokers.broker_id IS NULL AND known.cluster_id IS NOT NULL)
+                THEN 'broker_down'
             WHEN replicas.is_offline THEN 'log_dir_down'
             ELSE 'follower_behind'
         END AS cause
@@ -264,6 +279,8 @@ missing AS (
     INNER JOIN partitions USING (cluster_id, topic_id, partition)
     LEFT JOIN current_brokers AS brokers
         ON replicas.cluster_id = brokers.cluster_id AND replicas.broker_id = brokers.broker_id
+    LEFT JOIN (SELECT DISTINCT cluster_id FROM current_brokers) AS known
+        ON replicas.cluster_id = known.cluster_id
     LEFT JOIN min_isr AS of_topic
         ON replicas.cluster_id = of_topic.cluster_id AND replicas.topic = of_topic.topic
     LEFT JOIN min_isr AS of_brokers
@@ -273,12 +290,15 @@ missing AS (
             AND replicas.topic = moves.topic
             AND replicas.partition = moves.partition
             AND replicas.broker_id = moves.broker_id
+    LEFT JOIN snapshots ON replicas.cluster_id = snapshots.cluster_id
     LEFT JOIN came_back
         ON replicas.cluster_id = came_back.cluster_id
             AND replicas.topic_id = came_back.topic_id
             AND replicas.partition = came_back.partition
             AND replicas.broker_id = came_back.broker_id
             AND replicas.valid_from < came_back.event_time
+            -- What a later snapshot saw counts more.
+            AND (snapshots.taken_at IS NULL OR came_back.event_time > snapshots.taken_at)
     WHERE
         moves.broker_id IS NULL
         AND came_back.broker_id IS NULL
@@ -304,12 +324,6 @@ replica_causes AS (
         ) AS first
     FROM missing
     GROUP BY cluster_id, topic, symptom, cause, broker_id
-),
-snapshots AS (
-    SELECT cluster_id, max(last_taken) AS taken_at
-    FROM snapshot_times
-    WHERE table_name = 'replicas'
-    GROUP BY cluster_id
 )
 SELECT
     cluster_id,
@@ -327,7 +341,7 @@ SELECT
         PARTITION BY cluster_id, broker_id, episode ORDER BY explained DESC, cause
     ) AS INT) AS rank,
     cause,
-    explained / sum(waited) OVER of_broker AS share,
+    explained / all_waited AS share,
     confidence,
     detail,
     concat(
@@ -337,6 +351,7 @@ SELECT
         coalesce(facts, array()), array(named_struct('fact', 'hit', 'text', names))
     ) AS facts
 FROM broker_causes
+INNER JOIN episode_waits USING (cluster_id, broker_id, episode)
 WINDOW of_broker AS (PARTITION BY cluster_id, broker_id, episode)
 UNION ALL
 SELECT

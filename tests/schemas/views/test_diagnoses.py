@@ -54,6 +54,13 @@ def test_a_slow_broker_has_its_share_and_who_is_hit_and_is_one_incident() -> Non
     assert picked(view("incidents", content), "cause", "subjects") == [("slow_broker", 6)]
 
 
+def test_two_causes_of_one_wait_have_their_shares_of_it() -> None:
+    both = {"local": 200.0, "response_queue": 200.0}
+    content = {"request_times": [each for name in PEERS for each in minutes(name, both)]}
+    shares = {row["cause"]: round(row["share"], 1) for row in diagnosed("broker", content)}
+    assert shares == {"slow_broker": 0.5, "busy_network": 0.5}
+
+
 def rebalances(*seconds: float, stopped_ms: int | None = 30_000, **others: Any) -> Tables:
     given: Row = {"group_id": "g", "group_type": "classic", "members": 2, "stopped_ms": stopped_ms}
     given |= {"trigger": "missed_heartbeats", "trigger_client_id": "app-1", "reason": None}
@@ -180,6 +187,23 @@ ADDED = [
         "it came back since",
         of_brokers(1, 2, replicas=replicas(True, False), reassignment_changes=CAME_BACK),
         [],
+    ),
+    (
+        "it dropped out again before a snapshot",
+        of_brokers(
+            *(1, 2),
+            replicas=replicas(True, False),
+            reassignment_changes=CAME_BACK,
+            pipeline_progress=[
+                row("pipeline_progress", 60, {}, job="snapshot", outcome="in", target="replicas")
+            ],
+        ),
+        [("under_replicated", "follower_behind", "2", True)],
+    ),
+    (
+        "no broker is known",
+        {"replicas": replicas(True, False)},
+        [("under_replicated", "follower_behind", "2", True)],
     ),
     ("a broker without replicas is down", of_brokers(1, replicas=replicas(True)), []),
 )
