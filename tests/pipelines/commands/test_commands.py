@@ -134,7 +134,7 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_query_that_gives_no_rows_yet(tmp_path: Path) -> None:
-    query = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
+    query = "SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000) c"
     words = [*QUOTAFLOW, "sql", query, "--set", f"warehouse.path={tmp_path}"]
     mine, theirs = pty.openpty()
     with (

@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...delta_tables import NOON, Fill
 
-ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b;"
+ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000) c;"
 
 
 _WHERE_AM_I = "\x1b[6n"
