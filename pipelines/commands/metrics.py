@@ -122,9 +122,7 @@ def metrics(
             raise ConfigError("--rules and --grafana print a file each: give one of them, alone")
         output.lines([_of_ourselves(conf.load(), runbooks, board, rules=rules)])
         return
-    if board != OWN:
-        raise ConfigError("--board names a dashboard: give --grafana too")
-    _check_choices(client, kind, kip)
+    _check_choices(client, kind, kip, board)
     metrics = _all_metrics()
     candidates = [m for m in metrics if _is_candidate(m, client, kind, kip)]
     if kip and not candidates:
@@ -138,7 +136,9 @@ def metrics(
     output.note(f"{len(matches)} of {counted(len(metrics), 'metric')}")
 
 
-def _check_choices(client: str | None, kind: str | None, kip: str | None) -> None:
+def _check_choices(client: str | None, kind: str | None, kip: str | None, board: str) -> None:
+    if board != OWN:
+        raise ConfigError("--board names a dashboard: give --grafana too")
     _check("--client", client, CLIENTS)
     _check("--kind", kind, KINDS)
     _check("--kip", kip, KIPS)

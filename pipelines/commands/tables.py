@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from itertools import chain, islice
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,11 @@ from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, statements
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import counted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from quotaflow.pipelines.config import Conf
 
 _PIPE_WIDTH = 100
 
@@ -100,25 +105,30 @@ def describe(
         output.write(rows, catalogue.COLUMNS, layout, by_importance=False)
 
 
+_Where = Annotated[
+    str | None, typer.Option("--where", metavar="SQL", help="Rows for which this SQL is true.")
+]
+_Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        min=1,
+        max=10**15,
+        help="At most this many rows [20; all with --json, --csv or --out].",
+    ),
+]
+_Chart = Annotated[
+    str | None, typer.Option("--chart", metavar="COLUMN", help="A bar per row, by this column.")
+]
+
+
 def show(
     table: _Table,
     *,
     since: options.Since = None,
-    where: Annotated[
-        str | None, typer.Option("--where", metavar="SQL", help="Rows for which this SQL is true.")
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            min=1,
-            max=10**15,
-            help="At most this many rows [20; all with --json, --csv or --out].",
-        ),
-    ] = None,
-    chart: Annotated[
-        str | None, typer.Option("--chart", metavar="COLUMN", help="A bar per row, by this column.")
-    ] = None,
+    where: _Where = None,
+    limit: _Limit = None,
+    chart: _Chart = None,
     out: options.Parquet = None,
     conf: options.ConfOptions,
     layout: Layout,
@@ -141,11 +151,7 @@ def show(
     start = times.since(since, datetime.now(UTC)) if since else None
     settings = options.bounded(conf.of_tables())
     ask = partial(browsing.newest, name, start, where, max_rows)
-    if where:
-        batches = query_process.batches(settings, ask)
-    else:
-        with progress.shown("computing"):
-            batches = ask(open_reader(settings))
+    batches = query_process.batches(settings, ask) if where else _rows_of(settings, ask)
     if out:
         output.note(f"{counted(parquet_file.write(batches, out, name), 'row')} in {out}")
         return
@@ -159,6 +165,11 @@ def show(
     reason = browsing.why_empty(name)
     if first is None and reason and not (since or where):
         output.note(f"{name} is empty {reason}")
+
+
+def _rows_of(settings: "Conf", ask: query_process.Ask) -> "pa.RecordBatchReader":
+    with progress.shown("computing"):
+        return ask(open_reader(settings))
 
 
 _Dialect = Annotated[

@@ -29,6 +29,10 @@ Skipped = Annotated[
         "--except", metavar="TABLE", help="Not this table.", autocompletion=options.relations
     ),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+RepairOnly = Annotated[
+    bool, typer.Option("--repair", help="Only leave lost files out, and fill the tables again.")
+]
 From = Annotated[str, typer.Option("--from", metavar="TIME", help=f"From {times.FORMS}.")]
 Until = Annotated[
     str | None,
@@ -43,13 +47,8 @@ def upkeep(
     tables: Tables = None,
     *,
     skipped: Skipped = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be done.")
-    ] = False,
-    repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Only leave lost files out, and fill the tables again."),
-    ] = False,
+    dry_run: DryRun = False,
+    repair: RepairOnly = False,
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:

@@ -89,14 +89,21 @@ def what_if(
         other = _replayed_quota(producer_byte_rate, consumer_byte_rate, user, client_id)
         _of_quota(conf, other, start, layout)
         return
-    rates = (
-        ("--producer-byte-rate", producer_byte_rate),
-        ("--consumer-byte-rate", consumer_byte_rate),
-    )
-    _refuse("producer-ids", *rates, ("--user", user), ("--client-id", client_id))
+    rates = {"--producer-byte-rate": producer_byte_rate, "--consumer-byte-rate": consumer_byte_rate}
+    _refuse("producer-ids", *rates.items(), ("--user", user), ("--client-id", client_id))
     if producer_ids_rate is None:
         raise ConfigError("which rate? Name --producer-ids-rate, or begin with: what-if quota")
-    sources = quota_replay.throttled_sources(conf.of_tables(), producer_ids_rate, principal, start)
+    _of_producer_ids(conf, producer_ids_rate, principal, start, layout)
+
+
+def _of_producer_ids(
+    conf: options.ConfOptions,
+    rate: float,
+    principal: str | None,
+    start: datetime | None,
+    layout: Layout,
+) -> None:
+    sources = quota_replay.throttled_sources(conf.of_tables(), rate, principal, start)
     rows = (source.row() for source in sources)
     output.write(rows, quota_replay.COLUMNS, layout, by_importance=False)
     for line in quota_replay.summaries(sources):

@@ -21,6 +21,7 @@ from quotaflow.pipelines.errors import (
     nearest,
 )
 from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.spark.spark_errors import bridge_errors
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import query_check, unseen_rows, views
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -110,13 +111,19 @@ def watch(
             unseen_rows.append(
                 open_session, warehouse, EVENTS, content, seen=seen, identity=_IDENTITY
             )
-    except Exception as error:
-        problem = error if isinstance(error, QuotaflowError) else failures.as_error(error)
+    except QuotaflowError as error:
+        return _reported(error, report)
+    except bridge_errors() as error:
+        problem = failures.as_error(error)
         if problem is None:
             raise
-        report(logs.warning(f"alerts on rows may not be up to date: {problem}"))
-        return 0
+        return _reported(problem, report)
     return len(rows)
+
+
+def _reported(problem: QuotaflowError, report: Report) -> int:
+    report(logs.warning(f"alerts on rows may not be up to date: {problem}"))
+    return 0
 
 
 def _columns(name: str) -> list[str]:

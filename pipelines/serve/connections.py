@@ -13,7 +13,7 @@ from quotaflow.pipelines.serve.access import Proxies, address_of
 
 _RETRY_S = 5
 _PREFIX = 64
-"""Whoever has an address of IPv6 has all of its network."""
+"""The network of an IPv6 address: its owner has all addresses of that network."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,7 +268,8 @@ def running(
         while thread.is_alive() and not server.started:
             time.sleep(_START_POLL_S)
         if not server.started:
-            raise QuotaflowError(f"the server has not started: {failures}")
+            reason = failures[0] if failures else "it ended"
+            raise QuotaflowError(f"the server has not started: {reason}")
         yield f"http{'s' if tls else ''}://{name}:{port}/"
     finally:
         server.should_exit = True
@@ -279,7 +280,7 @@ def running(
 def _run(server: "uvicorn.Server", bound: socket.socket, failures: list[Exception]) -> None:
     try:
         asyncio.run(server.serve([bound]))
-    except Exception as error:
+    except (OSError, RuntimeError) as error:
         failures.append(error)
 
 

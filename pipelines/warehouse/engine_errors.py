@@ -21,21 +21,24 @@ def engine_errors(sql: str) -> Iterator[None]:
         yield
     except QuotaflowError:
         raise
-    except Exception as error:
-        if (reported := _reported(error, sql)) is None:
-            raise
-        raise reported from None
+    except _of_engines() as error:
+        raise _reported(error, sql) from None
 
 
-def _reported(error: Exception, sql: str) -> QueryError | None:
-    import duckdb  # noqa: PLC0415  what reads nothing need not wait for it
+def _of_engines() -> tuple[type[Exception], ...]:
+    """Their classes; called after an error alone, so what reads nothing does not wait for them."""
+    import duckdb  # noqa: PLC0415  as above
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
     from pyarrow import ArrowException  # noqa: PLC0415
 
+    return (duckdb.Error, DeltaError, ArrowException, OSError)
+
+
+def _reported(error: Exception, sql: str) -> QueryError:
+    import duckdb  # noqa: PLC0415  as above
+
     from quotaflow.pipelines.warehouse.query_check import one_line  # noqa: PLC0415
 
-    if not isinstance(error, duckdb.Error | DeltaError | ArrowException | OSError):
-        return None
     if isinstance(error, duckdb.OutOfMemoryException):
         return QueryError(NO_MEMORY)
     is_wrong = isinstance(error, duckdb.BinderException | duckdb.CatalogException)

@@ -35,6 +35,7 @@ from ...rule_rows import database as rules
 
 _NOW = NOON + timedelta(hours=2)
 """All rows of tests but those of clocks that are wrong are older."""
+_NO_REFRESH = "answers of memory tables are computed, and not refreshed"
 _ANSWERS = {answer.name: answer for answer in ANSWERS}
 _LOADED: dict[str, pa.Table] = {}
 """The rows of each table of the database of queries."""
@@ -127,13 +128,13 @@ class _MemorySource(Source):
         return self.computed.get(name, self.tables.table(name))
 
     def stamp(self, _table: str) -> str | None:
-        raise NotImplementedError
+        raise AssertionError(_NO_REFRESH)
 
     def prepare(self, _answers: Collection[Answer]) -> None:
-        raise NotImplementedError
+        raise AssertionError(_NO_REFRESH)
 
     def changed(self, _table: Table, _rows: pa.Table) -> None:
-        raise NotImplementedError
+        raise AssertionError(_NO_REFRESH)
 
     def newest(self, name: str) -> datetime | None:
         newest = pc.max(self.relation(name)[TABLES[name].time]).as_py()
