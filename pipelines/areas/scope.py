@@ -15,6 +15,7 @@ from quotaflow.pipelines.areas.question import (
     filled,
 )
 from quotaflow.pipelines.errors import NeverMadeError
+from quotaflow.pipelines.warehouse.once import Once
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.levels import ADMIN_API, SAMPLED_LOG, TELEMETRY, WHOLE_LOG
@@ -106,8 +107,8 @@ class Scope:
     about: About | None = None
     is_brief: bool = False
     """Only problems are asked for."""
-    _answers: dict[str, list[Row]] = field(
-        default_factory=dict, init=False, compare=False, repr=False
+    _answers: Once[str, list[Row]] = field(
+        default_factory=Once, init=False, compare=False, repr=False
     )
 
     def gather(self, names: Iterable[str]) -> None:
@@ -135,9 +136,7 @@ class Scope:
         becomes None. Raises NeverMadeError, or QueryError for what the engine refuses.
         """
         query = self.filled(sql, **parts)
-        if query not in self._answers:
-            self._answers[query] = self.reader.rows(query, self._views_since)
-        return self._answers[query]
+        return self._answers.get(query, lambda: self.reader.rows(query, self._views_since))
 
     def filled(self, sql: str, **parts: str) -> str:
         """The query with this scope's parts in it; `parts` are further ones."""

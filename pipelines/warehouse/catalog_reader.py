@@ -59,12 +59,10 @@ class CatalogEngine(Protocol):
 
 @dataclass
 class _Local:
-    """What was gathered, and databases over it: by the tables that may be empty and the time."""
+    """What was gathered, and databases over it, by the tables that may be empty."""
 
     gathered: dict[str, "Gathered"] = field(default_factory=dict)
-    databases: "dict[tuple[frozenset[str], Since | None], LocalDatabase]" = field(
-        default_factory=dict
-    )
+    databases: "dict[frozenset[str], LocalDatabase]" = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -233,8 +231,8 @@ class CatalogReader:
             raise WrongQueryError(f"WITH names {name} as the table is named: take another name")
         if self._local.gathered and (database := self._database(query, since)) is not None:
             with engine_errors(sql):
-                database.open(query.names)
-                return database.read(sql, {}, is_short=True).read_all()
+                database.open(query.names, since=since)
+                return database.read(sql, {}, since, is_short=True).read_all()
         text = self._statement(sql_dialects.in_spark(sql), query.names, since)
         try:
             return self.engine.run(text)
@@ -247,7 +245,7 @@ class CatalogReader:
         from quotaflow.pipelines.warehouse.gathered import GatheredTables  # noqa: PLC0415  as above
         from quotaflow.pipelines.warehouse.local_database import LocalDatabase  # noqa: PLC0415
 
-        conf, key = self.warehouse.conf, (self.empty, since)
+        conf = self.warehouse.conf
         with self._local.lock:
             needed = _starts(query.names, query.bounds, since)
             made = frozenset(filter(self.is_made, TABLES))
@@ -258,12 +256,12 @@ class CatalogReader:
                 for each, start in needed.items()
             ):
                 return None
-            if key not in self._local.databases:
+            if self.empty not in self._local.databases:
                 limits = (conf.query_memory_mb, conf.query_timeout_s)
-                self._local.databases[key] = LocalDatabase(
-                    tables, *limits, self.empty, since, stopped=self._local.stopped
+                self._local.databases[self.empty] = LocalDatabase(
+                    tables, *limits, self.empty, self._local.stopped
                 )
-            return self._local.databases[key]
+            return self._local.databases[self.empty]
 
     def _check_readable(self, names: frozenset[str]) -> None:
         """Raise ConfigError for a table of another schema version."""

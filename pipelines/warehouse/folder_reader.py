@@ -34,8 +34,8 @@ class FolderReader:
     warehouse: Warehouse
     empty: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
-    _databases: "dict[Since | None, LocalDatabase]" = field(
-        default_factory=dict, init=False, repr=False, compare=False
+    _databases: "list[LocalDatabase]" = field(
+        default_factory=list, init=False, repr=False, compare=False
     )
     _opened_tables: "list[FolderTables]" = field(
         default_factory=list, init=False, repr=False, compare=False
@@ -62,33 +62,27 @@ class FolderReader:
                 self._opened_tables.append(FolderTables(self.warehouse.place, self.left_out))
             return self._opened_tables[0]
 
-    def _since(self, since: "Since | None") -> "LocalDatabase":
-        """The database whose views are about the time from then on; all have the same versions."""
-        with self._opening:
-            if since not in self._databases:
-                self._databases[since] = self._opened(since)
-            return self._databases[since]
-
-    def _opened(self, since: "Since | None") -> "LocalDatabase":
+    @property
+    def _database(self) -> "LocalDatabase":
+        """The database of these tables, which answers all queries."""
         from quotaflow.pipelines.warehouse.local_database import (  # noqa: PLC0415  imports DuckDB
             LocalDatabase,
         )
 
         conf = self.warehouse.conf
-        return LocalDatabase(
-            self._tables,
-            conf.query_memory_mb,
-            conf.query_timeout_s,
-            self.empty,
-            since,
-            stopped=self._stopped,
-        )
+        limits = (conf.query_memory_mb, conf.query_timeout_s)
+        with self._opening:
+            if not self._databases:
+                self._databases.append(
+                    LocalDatabase(self._tables, *limits, self.empty, self._stopped)
+                )
+            return self._databases[0]
 
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin: each is a QueryError."""
         self._stopped.set()
         with self._opening:
-            opened = list(self._databases.values())
+            opened = list(self._databases)
         for database in opened:
             database.stop()
 
@@ -177,14 +171,14 @@ class FolderReader:
     ) -> "pa.RecordBatchReader":
         from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
 
-        query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
         with engine_errors(sql):
+            database = self._database
+            query = query_check.checked(sql, frozenset([*TABLES, *views.load()]), database.parser)
             names = [*TABLES, *views.load()]
-            database = self._since(since)
-            database.open_existing(names if query.describes_all else query.perhaps)
-            bounded = database.open(query.names, query.bounds)
+            database.open_existing(names if query.describes_all else query.perhaps, since)
+            bounded = database.open(query.names, query.bounds, since)
             used = {name: query.bounds[name] for name in bounded}
-            return database.read(sql, used, is_short=is_short)
+            return database.read(sql, used, since, is_short=is_short)
 
     def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
         """All rows of a query that limits their number: with arguments and errors of `query`."""

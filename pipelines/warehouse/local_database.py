@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,12 +25,14 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.warehouse import arrow_types, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.local_tables import LocalTables, Part
+from quotaflow.pipelines.warehouse.once import Once
 from quotaflow.pipelines.warehouse.query_times import Bounds
 from quotaflow.pipelines.warehouse.reader import LATE
 from quotaflow.pipelines.warehouse.sql_dialects import WITHIN
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.tables.catalog import FACTS, TABLES
+from quotaflow.schemas.view import View
 from quotaflow.udfs.engine.connections import connect
 from quotaflow.udfs.engine.database import quoted_name
 
@@ -41,7 +44,8 @@ _BATCH_ROWS = 65_536
 _INTERRUPT_EVERY_S = 0.1
 _ANSWER, _ROWS_OF = '"rows of the answer"', "rows of {}"
 _OF_TABLES = Part(lambda _: "")
-"""What a view reads: no rows of its own."""
+"""The rows of a view: none of its own."""
+_MAIN = "main"
 _MAX_TEMP_GIB = 20
 MACROS = """
 CREATE MACRO unix_seconds(t) AS CAST(floor(epoch_us(t) / 1e6) AS BIGINT);
@@ -58,29 +62,34 @@ class LocalDatabase:
     """Tables and views of one place.
 
     With `since`, views are about the time from then on: of facts and results they read no row
-    before it, but of those that their heads say they need whole.
+    before it, but of those that their heads say they need whole. Views of each such time are in a
+    schema of their own, tables in one for all: to start DuckDB takes longer than most queries.
     """
 
     tables: LocalTables
     memory_mb: int
     timeout_s: int
     empty: frozenset[str] = frozenset()
-    since: Since | None = None
-    _made: set[str] = field(default_factory=set)
-    _registered: "dict[str, Dataset | pa.Table]" = field(default_factory=dict)
-    _opening: threading.RLock = field(default_factory=threading.RLock)
     stopped: threading.Event = field(default_factory=threading.Event)
+    _made: Once[tuple[str, str], None] = field(default_factory=Once)
+    _schemas: Once[Since, str] = field(default_factory=Once)
+    _numbers: Iterator[int] = field(default_factory=count)
+    _registered: "dict[str, Dataset | pa.Table]" = field(default_factory=dict)
+    _opening: threading.Lock = field(default_factory=threading.Lock)
     _clocks: "weakref.WeakSet[_Clock]" = field(default_factory=weakref.WeakSet)
 
     def open(
-        self, names: frozenset[str], bounds: Mapping[str, Bounds] = MappingProxyType({})
+        self,
+        names: frozenset[str],
+        bounds: Mapping[str, Bounds] = MappingProxyType({}),
+        since: Since | None = None,
     ) -> set[str]:
         """Make sure that the database has these tables and views, and all that the views read.
 
-        Tables of whose `bounds` files stay closed, so that `read` opens the others, are left out if
-        no view needs them; returns those. A table that does not exist is empty if the views can do
-        without it. Raises NeverMadeError for another one, and ConfigError for one of another schema
-        version or that DuckDB cannot read.
+        Other threads may open others meanwhile. Tables of whose `bounds` files stay closed, so that
+        `read` opens the others, are left out if no view needs them; returns those. A table that
+        does not exist is empty if the views can do without it. Raises NeverMadeError for another
+        one, and ConfigError for one of another schema version or that DuckDB cannot read.
         """
         for name in views.required(names):
             if name not in self.empty and not self.tables.is_made(name):
@@ -90,27 +99,32 @@ class LocalDatabase:
             partly = {name for name, times in bounds.items() if self.tables.leaves_out(name, times)}
         within, whole = set[str](), {*names} - partly
         for view in (views.load()[name] for name in needed_views):
-            events = views.events(view) if self.since else frozenset()
+            events = views.events(view) if since else frozenset()
             within |= events
             whole |= {*views.sources(view)} - events
-        with self._opening, self._engine_errors():
+        with self._engine_errors():
             for name in (name for name in TABLES if name in whole):
-                self._add_table(name, name)
+                self._add(name, None, partial(self._rows_of, name, name, None))
             for name in sorted(within):
-                self._add_table(WITHIN.format(name), name, self.since)
+                relation = WITHIN.format(name)
+                self._add(relation, since, partial(self._rows_of, relation, name, since))
             for view in (views.load()[name] for name in needed_views):
-                events = views.events(view) if self.since else frozenset()
-                self._add(view.name, partial(in_duckdb, view.sql, events))
+                self._add(view.name, since, partial(_text, view, since))
         return partly - whole
 
-    def open_existing(self, names: Iterable[str]) -> None:
+    def open_existing(self, names: Iterable[str], since: Since | None = None) -> None:
         """The same for those of the tables that exist, and views that read only these."""
         for name in names:
             with suppress(NeverMadeError):
-                self.open(frozenset([name]))
+                self.open(frozenset([name]), since=since)
 
     def read(
-        self, sql: str, bounds: Mapping[str, Bounds], *, is_short: bool = False
+        self,
+        sql: str,
+        bounds: Mapping[str, Bounds],
+        since: Since | None = None,
+        *,
+        is_short: bool = False,
     ) -> pa.RecordBatchReader:
         """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
 
@@ -119,8 +133,8 @@ class LocalDatabase:
         after `stop`. A query `is_short` if its few rows are wanted at once: no EXPLAIN. Another
         one is planned twice, to know its columns and to read its rows.
         """
-        cursor = self._cursor()
-        with self._opening, self._engine_errors():
+        cursor = self._cursor(since)
+        with self._engine_errors():
             for name, times in bounds.items():
                 part, relation = self.tables.part(name, times), f"some rows of {name}"
                 if part.rows is not None:
@@ -143,6 +157,12 @@ class LocalDatabase:
         self.stopped.set()
         for clock in list(self._clocks):
             clock.stop()
+
+    @property
+    def parser(self) -> duckdb.DuckDBPyConnection:
+        """What parses a query."""
+        with self._opening:
+            return self._connection.cursor()
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -179,38 +199,57 @@ class LocalDatabase:
                 raise damaged from None
             raise
 
-    def _add(self, name: str, sql: Callable[[], str], part: Part = _OF_TABLES) -> None:
-        if name not in self._made:
-            text, cursor = sql(), self._cursor()
+    def _add(self, name: str, since: Since | None, made: Callable[[], tuple[str, Part]]) -> None:
+        """Make a relation, once, of SQL and of what that names."""
+
+        def add() -> None:
+            (text, part), cursor = made(), self._cursor(since)
             if part.rows is not None and part.is_small:
                 cursor.register(_ROWS_OF.format(name), part.rows)
             kind = "TABLE" if part.is_small else "VIEW"
             cursor.execute(f'CREATE {kind} "{name}" AS {text}').fetchall()
-            self._made.add(name)
 
-    def _add_table(self, relation: str, name: str, since: Since | None = None) -> None:
-        """Make a relation of a table's rows, or of those since a time.
+        self._made.get((self._schema(since), name), add)
+
+    def _rows_of(self, relation: str, name: str, since: Since | None) -> tuple[str, Part]:
+        """SQL for a table's rows, or for those since a time.
 
         Few rows are read now: each query that names a view of files takes milliseconds to bind it.
         """
-        if relation in self._made:
-            return
         start = None if since is None else since.facts if name in FACTS else since.results
         part, registered = self.tables.part(name, Bounds(start)), _ROWS_OF.format(relation)
         if part.rows is not None and not part.is_small:
+            registered = f"{registered} in {self._schema(since)}"
             self._registered[registered] = part.rows
         rows = part.sql(registered)
         if start is not None:
             rows = f"SELECT * FROM ({rows}) WHERE {TABLES[name].time} >= {literal(start)}"
-        self._add(relation, lambda: rows, part)
+        return rows, part
 
-    def _cursor(self) -> duckdb.DuckDBPyConnection:
+    def _schema(self, since: Since | None) -> str:
+        """The schema of the views about the time from then on, made once."""
+
+        def make() -> str:
+            name = f"since_{next(self._numbers)}"
+            self._cursor().execute(f"CREATE SCHEMA {name}").fetchall()
+            return name
+
+        return _MAIN if since is None else self._schemas.get(since, make)
+
+    def _cursor(self, since: Since | None = None) -> duckdb.DuckDBPyConnection:
         """A cursor that sees all relations: what Python registers is known to one cursor alone."""
         with self._opening:
-            cursor = self._connection.cursor()
-            for relation, rows in self._registered.items():
-                cursor.register(relation, rows)
+            cursor, registered = self._connection.cursor(), list(self._registered.items())
+        for relation, rows in registered:
+            cursor.register(relation, rows)
+        if since is not None:
+            cursor.execute(f"SET search_path = '{self._schema(since)},{_MAIN}'").fetchall()
         return cursor
+
+
+def _text(view: View, since: Since | None) -> tuple[str, Part]:
+    """The SQL of a view, which makes no rows of its own."""
+    return in_duckdb(view.sql, views.events(view) if since else frozenset()), _OF_TABLES
 
 
 def _short(cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:

@@ -1,8 +1,8 @@
 """Where a local database has the rows of tables: in files of a folder or an object store."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from quotaflow.pipelines.errors import ConfigError, DamagedError, NeverMadeError
 from quotaflow.pipelines.warehouse import damage, delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
+from quotaflow.pipelines.warehouse.once import Once
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.query_times import Bounds
 from quotaflow.schemas.migrations import SchemaVersionError, check_readable
@@ -73,9 +74,8 @@ class FolderTables:
 
     place: Place
     left_out: frozenset[str] = frozenset()
-    _opened: "dict[str, DeltaTable]" = field(default_factory=dict)
-    _listed: dict[str, list[DataFile]] = field(default_factory=dict)
-    _opening: threading.Lock = field(default_factory=threading.Lock)
+    _opened: "Once[str, DeltaTable]" = field(default_factory=Once)
+    _listed: Once[str, list[DataFile]] = field(default_factory=Once)
 
     @property
     def root(self) -> str:
@@ -89,7 +89,7 @@ class FolderTables:
 
     def is_made(self, table: str) -> bool:
         """Whether a table exists."""
-        is_there = table in self._opened or self.place.is_made(table)
+        is_there = table in self._opened.made or self.place.is_made(table)
         return is_there and table not in self.left_out
 
     def damaged(self) -> DamagedError | None:
@@ -98,7 +98,7 @@ class FolderTables:
             return None
         problems = (
             damage.of_files(self.place.root, name, table)
-            for name, table in list(self._opened.items())
+            for name, table in list(self._opened.made.items())
         )
         return next(filter(None, problems), None)
 
@@ -106,10 +106,7 @@ class FolderTables:
         """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
         if not self.is_made(name):
             raise NeverMadeError(name, self.place.root)
-        with self._opening:
-            if name not in self._opened:
-                self._opened[name] = self.place.open(name)
-            return self._opened[name]
+        return self._opened.get(name, partial(self.place.open, name))
 
     def leaves_out(self, name: str, bounds: Bounds) -> bool:
         """Whether files of a table that exists stay closed for rows of these times."""
@@ -142,9 +139,7 @@ class FolderTables:
 
     def _files(self, name: str) -> list[DataFile]:
         """All files of a table, looked up once."""
-        if name not in self._listed:
-            self._listed[name] = self._listed_now(name)
-        return self._listed[name]
+        return self._listed.get(name, partial(self._listed_now, name))
 
     def _listed_now(self, name: str) -> list[DataFile]:
         table, uri, root = self.table(name), self.place.path(name), self.place.root

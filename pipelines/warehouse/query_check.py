@@ -62,15 +62,19 @@ def check_encoding(sql: str) -> None:
         raise ConfigError("the query is not UTF-8: give it in UTF-8, under a locale of UTF-8")
 
 
-def checked(sql: str, declared: frozenset[str]) -> Query:
+def checked(
+    sql: str, declared: frozenset[str], parser: duckdb.DuckDBPyConnection | None = None
+) -> Query:
     """The query of a text. `declared` are the names of tables and views.
 
-    Raises ConfigError for a text that is not one query or does more than to read, and
-    WrongQueryError for one that cannot be parsed or names an unknown table.
+    `parser`: a database that is open already. Raises ConfigError for a text that is not one query
+    or does more than to read, and WrongQueryError for one that cannot be parsed or names an unknown
+    table.
     """
     check_encoding(sql)
     explained = _EXPLAIN.match(sql)
-    tree = _parsed(sql[explained.end() :] if explained else sql)
+    parser = parser or _parser().cursor()
+    tree = _parsed(sql[explained.end() :] if explained else sql, parser)
     nodes = list(_nodes(tree))
     _check_kinds(nodes)
     ctes = {entry["key"].lower() for node in nodes for entry in _ctes(node)}
@@ -95,7 +99,7 @@ def checked(sql: str, declared: frozenset[str]) -> Query:
         frozenset(names - ctes),
         frozenset(names & ctes & declared),
         describes_all,
-        bounds(nodes, times, _parser()) if times else {},
+        bounds(nodes, times, parser) if times else {},
     )
 
 
@@ -107,7 +111,7 @@ def check_condition(name: str, where: str, columns: Collection[str]) -> None:
     """
     sql, plain = (f"SELECT * FROM {name} WHERE (\n{each}\n)" for each in (where, "true"))
     checked(sql, frozenset({name}))
-    condition, *trees = (_without_where(_parsed(each)) for each in (sql, plain))
+    condition, *trees = (_without_where(_parsed(each, _parser())) for each in (sql, plain))
     nodes = list(_nodes(condition[0]))
     if condition[1] != trees[0][1] or any(str(n.get("type")).endswith("_NODE") for n in nodes):
         raise ConfigError(f"a condition has columns of {name}, and no query: {where[:80]}")
@@ -135,9 +139,8 @@ def one_line(error: Exception | str) -> str:
     return " ".join(text.split())[:MESSAGE_CHARS]
 
 
-def _parsed(sql: str) -> Any:
+def _parsed(sql: str, parser: duckdb.DuckDBPyConnection) -> Any:
     """The syntax tree of the only statement of a text."""
-    parser = _parser().cursor()
     try:
         statements = parser.extract_statements(sql)
     except duckdb.Error as error:

@@ -83,4 +83,6 @@ def test_scopes_of_nearly_one_time_open_tables_once(filled: Warehouse) -> None:
         times = {"since": at(60 + second), "until": at(65 + second)}
         replace(first, **times).rows("SELECT count(*) AS n FROM traffic")
     assert isinstance(first.reader, FolderReader)
-    assert len(first.reader._databases) == 1, "else a page of each name opens them again"
+    assert len(first.reader._database._schemas.made) == 1, (
+        "else a page of each name opens them again"
+    )

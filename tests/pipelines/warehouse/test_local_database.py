@@ -3,6 +3,7 @@
 import gc
 import hashlib
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -10,13 +11,14 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyarrow import parquet
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import QueryError, QuotaflowError
 from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
@@ -88,7 +90,7 @@ def test_the_engine_refuses_too_what_the_check_refuses(
     monkeypatch.chdir(tmp_path)
     answered(reader, "SELECT * FROM requests")
     with pytest.raises(duckdb.Error):
-        reader._since(None).read(sql, {}).read_all()
+        reader._database.read(sql, {}).read_all()
     assert list(tmp_path.glob("attack*")) == []
 
 
@@ -97,7 +99,7 @@ def test_a_variable_of_python_is_no_table(reader: FolderReader) -> None:
     with pytest.raises(QuotaflowError):
         answered(reader, "SELECT * FROM requests_in_python")
     with pytest.raises(duckdb.Error):
-        reader._since(None).read("SELECT * FROM requests_in_python", {})
+        reader._database.read("SELECT * FROM requests_in_python", {})
     assert requests_in_python.num_rows == 1
 
 
@@ -145,7 +147,7 @@ def test_what_exceeds_the_memory_goes_to_disk_and_is_removed(reader: FolderReade
     small = limited(reader.warehouse, query_memory_mb=256)
     distinct = "SELECT DISTINCT range, md5(range::VARCHAR) FROM range(4000000)"
     assert answered(small, f"SELECT count(*) AS n FROM ({distinct})") == [{"n": 4_000_000}]
-    scratch = Path(small._since(None)._scratch)
+    scratch = Path(small._database._scratch)
     assert scratch.is_dir()
     del small
     gc.collect()
@@ -258,6 +260,31 @@ def test_files_of_other_times_stay_closed(reader: FolderReader, fill: Fill) -> N
     for whole in ("SELECT principal FROM requests", of_view):
         with pytest.raises(QuotaflowError, match="is cut to 8 of"):
             answered(reader, whole)
+
+
+def test_a_query_waits_for_no_table_that_another_one_opens(
+    reader: FolderReader, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill("quarantine", [{"event_time": NOON}])
+    opening, answered_other, opened = threading.Event(), threading.Event(), list[str]()
+    opens = Place.open
+
+    def slow(place: Place, table: str) -> DeltaTable:
+        opened.append(table)
+        if table == "requests":
+            opening.set()
+            assert answered_other.wait(10)
+        return opens(place, table)
+
+    monkeypatch.setattr(Place, "open", slow)
+    sql = "SELECT count(*) AS n FROM {}"
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(reader.rows, sql.format("requests")) for _ in range(2)]
+        assert opening.wait(10)
+        assert reader.rows(sql.format("quarantine"), Since(NOON, NOON)) == [{"n": 1}]
+        answered_other.set()
+        assert [each.result() for each in both] == [[{"n": 1}]] * 2
+    assert sorted(opened) == ["quarantine", "requests"]
 
 
 def test_views_since_a_time_have_no_earlier_row_and_tables_have_all(
