@@ -114,11 +114,12 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 
 _OPERATIONS = {
-    "SET": "set",
-    "DELETE": "deleted",
-    "APPEND": "added to",
-    "SUBTRACT": "removed from",
+    "SET": "set {key} of {entity} to {value}",
+    "DELETE": "deleted {key} of {entity}",
+    "APPEND": "added {value} to {key} of {entity}",
+    "SUBTRACT": "removed {value} from {key} of {entity}",
 }
+_OPERATION = "altered {key} of {entity}"
 
 
 def _altered(row: Row) -> Finding:
@@ -126,17 +127,16 @@ def _altered(row: Row) -> Finding:
     client = ""
     if row["entity_client_id"] is not None:
         client = f" with client id {name(row, 'entity_client_id') or '(default)'}"
-    value = "" if row["config_value"] is None else f"; value: {name(row, 'config_value')}"
+    did = _OPERATIONS.get(row["operation"], _OPERATION).format(
+        key=row["config_key"] or "all configs",
+        entity=f"{row['entity_type']} {entity}{client}",
+        value=name(row, "config_value"),
+    )
     refused = ""
     if row["error_code"]:
-        refused = f"; refused: {row['error_name'] or row['error_code']}"
+        refused = f"; the broker refused it: {row['error_name'] or row['error_code']}"
     return Finding(
-        text=(
-            f"{moment(row['event_time'])}: {name(row, 'principal')} "
-            f"{_OPERATIONS.get(row['operation'], row['operation'])} "
-            f"{row['config_key'] or 'all configs'} of {row['entity_type']} {entity}{client}{value}"
-            f"{refused}."
-        ),
+        text=f"{moment(row['event_time'])}: {name(row, 'principal')} {did}{refused}.",
         evidence_table="config_alterations",
         evidence=row,
     )

@@ -14,7 +14,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.programs import program_of
-from quotaflow.udfs.counted import counted
+from quotaflow.udfs.counted import counted, noun
 from quotaflow.udfs.rules.diagnosis import NOT_EXPLAINED
 from quotaflow.udfs.rules.principal_name import bare
 
@@ -127,9 +127,7 @@ SUFFERS = RowProblem(
     table="incidents",
     question=INCIDENTS.where(f"{any_of('symptom', _SUFFERED)} AND {{within:since:until}}"),
     summary=_suffering,
-    action=lambda rows: (
-        f"`quotaflow why NAME` says what to do, first of {texts.listed(rows[0]['names'][0])}."
-    ),
+    action=lambda rows: f"Run {texts.why(rows[0]['names'][0])}: it says what to do.",
 )
 PROBLEMS = (SUFFERS,)
 
@@ -331,14 +329,20 @@ def parts(row: Row) -> list[tuple[str, float]]:
 
 
 def when(row: Row) -> str:
-    """Since when a symptom is there, and whether it still is."""
+    """When a symptom was there, and that it ended if it did; empty if no time is known."""
+    shown = period(row)
+    return shown if row["is_ongoing"] or not shown else f"ended: {shown}"
+
+
+def period(row: Row) -> str:
+    """When a symptom was there; empty if no time is known."""
     since, until = row["since"], row["until"]
     if since is None:
         is_over = until is not None and not row["is_ongoing"]
-        return f"it ended by {until:%Y-%m-%d %H:%M} UTC" if is_over else ""
+        return f"before {until:%Y-%m-%d %H:%M} UTC" if is_over else ""
     if row["is_ongoing"]:
         return f"since {since:%Y-%m-%d %H:%M} UTC"
-    return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} UTC: it ended"
+    return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} UTC"
 
 
 def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[str, float], ...]]:
@@ -371,6 +375,6 @@ def _groups(scope: Scope) -> Iterator[str]:
             yield f"Its lag is {counted(int(row['lag']), 'record')}."
     for row in scope.rows_if_made(GROUPS):
         if row["idle_members"]:
-            members = counted(row["members"], "member")
+            members, idle = counted(row["members"], "member"), row["idle_members"]
             group = texts.listed(row["group_id"])
-            yield f"Without a partition in group {group}: {row['idle_members']} of {members}."
+            yield f"{idle} of {members} of {group} {noun(idle, 'has', 'have')} no partition."

@@ -69,7 +69,7 @@ def fetcher(row: Row) -> str:
     """Who fetches: a follower or a client."""
     if row["replica_id"] is not None:
         return f"follower {row['replica_id']}"
-    return f"{texts.listed(row['client_id'])} of {texts.listed(row['principal'])}"
+    return f"{texts.listed(row['client_id'])} ({texts.listed(row['principal'])})"
 
 
 FETCH_SETTING = RowProblem(
@@ -80,7 +80,7 @@ FETCH_SETTING = RowProblem(
     table="fetch_advice",
     question=SETTINGS,
     summary=lambda rows: f"{counted(rows[0][OF_ALL], 'fetch setting')} should be changed.",
-    action=lambda rows: f"Change the settings listed there, first of {fetcher(rows[0])}.",
+    action=lambda rows: f"First change the setting of {fetcher(rows[0])}: see the list.",
 )
 PROBLEMS = (FETCH_SETTING,)
 
@@ -103,7 +103,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
 def _limited(row: Row) -> Finding:
     parts = {
         "a limit of the client": row["client_limit_fetches"],
-        "the cap of the broker": row["broker_cap_fetches"],
+        "fetch.max.bytes of the broker": row["broker_cap_fetches"],
         "a quota": row["quota_fetches"],
         "an error": row["error_fetches"],
     }

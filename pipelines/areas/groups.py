@@ -100,12 +100,19 @@ def findings(scope: Scope) -> Iterator[Finding]:
         return
     for row in scope.ask(CAUSES):
         yield Finding(
-            text=f"{_lag(row)}. Cause {row['rank']}: {reasons.lag_cause(row)}.",
+            text=f"{_lag(row)}. {_cause(row)}",
             problem=_BY_TREND.get(row["trend"]) if row["rank"] == 1 else None,
             next_step=reasons.lag_step(row),
             evidence_table="why_groups_lag",
             evidence=row,
         )
+
+
+def _cause(row: Row) -> str:
+    """The cause as a sentence; an unknown one has no rank."""
+    cause = reasons.lag_cause(row)
+    is_known = row["confidence"] is not None
+    return f"Cause {row['rank']}: {cause}." if is_known else texts.step(cause)
 
 
 def _lag(row: Row) -> str:

@@ -26,10 +26,10 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.facts(_LATENCY):
         yield Finding(
             text=(
-                f"{client_text(row)}: {row['api']} took "
-                f"{texts.duration(row['latency_max_ms'])} at most at "
-                f"broker {row['broker_id']} in the minute from {row['minute']:%H:%M} UTC"
-                f"{_parts(row)}."
+                f"{client_text(row)}: the slowest {row['api']} took "
+                f"{texts.duration(row['latency_max_ms'])} at "
+                f"broker {row['broker_id']} in the minute from {row['minute']:%H:%M} UTC."
+                f"{_parts(row)}"
             ),
             evidence_table="client_latency",
             evidence=row,
@@ -40,18 +40,15 @@ def _parts(row: Row) -> str:
     mean, broker = row["latency_avg_ms"], row["broker_total_avg_ms"]
     if mean is None:
         return ""
-    text = f"; of {texts.duration(mean)} on average"
+    text = f" The average was {texts.duration(mean)}"
     if broker is None:
-        return f"{text} the part of the broker is not known"
+        return f"{text}; the part of the broker is not known."
+    of_broker = texts.duration(broker)
     if broker > mean:
-        shown, of_broker = texts.duration(mean), texts.duration(broker)
-        return (
-            f"; on average the client measured {shown}, and the broker {of_broker} over other "
-            "requests"
-        )
-    text += f" the broker took {texts.duration(broker)}"
+        return f"{text} by the client, and {of_broker} by the broker over other requests."
+    parts = [f"broker {of_broker}"]
     if row["throttle_avg_ms"]:
-        text += f", a quota {texts.duration(row['throttle_avg_ms'])}"
-    if row["outside_avg_ms"] is None:
-        return f"{text}, and the part of network and client is not known"
-    return f"{text}, network and client {texts.duration(row['outside_avg_ms'])}"
+        parts.append(f"quota {texts.duration(row['throttle_avg_ms'])}")
+    outside = row["outside_avg_ms"]
+    shown = texts.NOT_KNOWN if outside is None else texts.duration(outside)
+    return f"{text}: {', '.join(parts)}, network and client {shown}."

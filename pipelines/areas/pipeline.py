@@ -127,7 +127,7 @@ CHECK_FAILED = RowProblem(
     subject=_CHECK,
     table="current_quality",
     question=CHECKS.where("NOT success AND severity = 'critical'"),
-    summary=lambda rows: f"Critical checks fail, so nothing is planned: {_suites(rows)}.",
+    summary=lambda rows: f"No plan is made while critical checks fail: {_suites(rows)}.",
 )
 CHECK_WARNS = RowProblem(
     code="check_warns",

@@ -131,7 +131,7 @@ def _accused(rows: Sequence[Row]) -> str:
 
 def _cure(rows: Sequence[Row]) -> str:
     cure = reasons.cure(rows[0]["cause"])
-    return f"First {texts.listed(rows[0]['principal'])}: {cure}." if cure else ""
+    return f"In the program of {texts.listed(rows[0]['principal'])}: {cure}." if cure else ""
 
 
 ACCUSED = RowProblem(
@@ -172,7 +172,7 @@ def _over(row: Row) -> Finding:
         text=(
             f"{row['principal']} took new producer ids at up to "
             f"{texts.number(row['rate_per_s'])} per second at broker {row['broker_id']}; conf "
-            f"allows {row['quota_per_s']:g}. It took more for "
+            f"allows {row['quota_per_s']:g}. It exceeded that for "
             f"{texts.duration(row['seconds'] * 1e3)}; brokers do not limit it (KIP-936)."
         ),
         # A burst says why, and accuses if somebody is to blame.

@@ -137,6 +137,7 @@ def _near(rows: Sequence[Row]) -> str:
     return f"{owners} came near a quota, which did not throttle yet."
 
 
+_READ_QUOTAS = "`quotaflow snapshot` reads the quotas"
 _LEAST_MS = 100
 """Less throttle time than this in all delays nobody."""
 THROTTLED = RowProblem(
@@ -325,7 +326,7 @@ def _next_step(scope: Scope, row: Row) -> str | None:
     if not row["all_throttled_requests"]:
         return None
     by = row["mostly_throttled_by"]
-    return f"see its {by}" if by else "`quotaflow snapshot` reads the quotas"
+    return f"see its {by}: `quotaflow show quota_usage`" if by else _READ_QUOTAS
 
 
 def _where(row: Row) -> str:

@@ -63,10 +63,15 @@ CROSSING = _RACKS.where("NOT is_internal AND verdict <> 'followed' AND cross_rac
 """Consumers whose reads cross racks."""
 
 
-def _all_saved(rows: Sequence[Row], what: str) -> str:
-    saved = rows[0]["all_saved"]
-    size = "An unknown number of bytes" if saved is None else texts.size(saved)
-    return f"{size} {what} crossed racks without need."
+_UNKNOWN_SIZE = "an unknown number of bytes"
+
+
+def _size(saved: float | None) -> str:
+    return _UNKNOWN_SIZE if saved is None else texts.size(saved)
+
+
+def _all_saved(rows: Sequence[Row], doing: str, where: str) -> str:
+    return f"{doing} {_size(rows[0]['all_saved'])} per hour {where} without need."
 
 
 RACK_STEP = RowProblem(
@@ -76,7 +81,7 @@ RACK_STEP = RowProblem(
     subject=("advice", "client_rack", "principal", "client_id", "topic", "broker_id"),
     table="replica_advice",
     question=STEPS,
-    summary=lambda rows: _all_saved(rows, "that consumers read per hour"),
+    summary=lambda rows: _all_saved(rows, "Consumers read", "from other racks"),
     action=lambda rows: texts.step(reasons.replica_step(rows[0])),
 )
 PRODUCER_STEP = RowProblem(
@@ -86,7 +91,7 @@ PRODUCER_STEP = RowProblem(
     subject=("advice", "principal", "client_id", "topic"),
     table="producer_rack_advice",
     question=PRODUCER_STEPS,
-    summary=lambda rows: _all_saved(rows, "that producers send per hour"),
+    summary=lambda rows: _all_saved(rows, "Producers send", "to other racks"),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )
 NO_STEP = RowProblem(
@@ -115,14 +120,14 @@ def findings(scope: Scope) -> Iterator[Finding]:
         return
     steps = scope.ask(STEPS)
     for row in steps:
-        text = _unknown(row) or f"{_saved(row)} that it reads per hour cross racks without need."
+        text = _unknown(row) or _saved(row, "reads", "from other racks")
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
     with_step = {(row["principal"], row["client_id"]) for row in steps if row["principal"]}
     for row in scope.ask(_RACKS):
         is_to_do = row["is_far"] and (row["principal"], row["client_id"]) not in with_step
         yield _racks(row, is_to_do=is_to_do)
     for row in scope.ask(PRODUCER_STEPS):
-        text = _unknown(row) or f"{_saved(row)} that it sends per hour cross racks without need."
+        text = _unknown(row) or _saved(row, "sends", "to other racks")
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
 
@@ -134,11 +139,13 @@ def _unknown(row: Row) -> str | None:
     return f"{client_text(row)} moves {size} per hour under rack {rack}, which no broker has."
 
 
-def _saved(row: Row) -> str:
-    saved = row["saved_bytes_per_hour"]
-    size = "An unknown number of bytes" if saved is None else texts.size(saved)
-    owner = client_text(row) if row["principal"] else row["topic"] or row["unnamed_topic_id"]
-    return f"{owner}: {size}" if owner else size
+def _saved(row: Row, does: str, where: str) -> str:
+    size = _size(row["saved_bytes_per_hour"])
+    if row["principal"]:
+        return f"{client_text(row)} {does} {size} per hour {where} without need."
+    topic = row["topic"] or row["unnamed_topic_id"]
+    of_topic = f" of {topic}" if topic else ""
+    return f"{size[0].upper()}{size[1:]}{of_topic} per hour cross racks without need."
 
 
 def _racks(row: Row, *, is_to_do: bool) -> Finding:
@@ -158,9 +165,9 @@ def _racks(row: Row, *, is_to_do: bool) -> Finding:
 def _crossed(row: Row) -> str:
     if row["cross_rack_share"] is None:
         return "how much of it crossed racks is not known"
-    crossed = f"{texts.size(row['cross_rack_bytes'])} of it crossed racks"
-    of_known = " of what is known" if row["unknown_rack_bytes"] else ""
-    return f"{crossed}, {texts.share(row['cross_rack_share'])}{of_known}"
+    of_known = " of the known part" if row["unknown_rack_bytes"] else ""
+    share = f"{texts.share(row['cross_rack_share'])}{of_known}"
+    return f"{texts.size(row['cross_rack_bytes'])} of it ({share}) crossed racks"
 
 
 def _own_rack(row: Row) -> str:

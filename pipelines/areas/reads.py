@@ -33,7 +33,7 @@ READ_FAILS = RowProblem(
     question=READS.where(f"advice IS NOT NULL AND {undiagnosed('out_of_range')}"),
     summary=_failing,
     action=lambda rows: (
-        f"`quotaflow why NAME` says more, first of {texts.listed(rows[0]['client_id'])}."
+        f"Run {texts.why(rows[0]['client_id'] or rows[0]['principal'])}: it says what to do."
     ),
 )
 PROBLEMS = (READ_FAILS,)

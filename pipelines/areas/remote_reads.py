@@ -40,7 +40,7 @@ REMOTE_READ = RowProblem(
     table="remote_read_advice",
     question=_STEPS,
     summary=lambda rows: (
-        f"{texts.size(rows[0]['all_bytes_per_hour'])} per hour are read from remote storage."
+        f"Clients read {texts.size(rows[0]['all_bytes_per_hour'])} per hour from remote storage."
     ),
     action=lambda rows: texts.step(reasons.remote_read_step(rows[0])),
 )
@@ -55,10 +55,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield last_day("remote_read_advice")
         return
     for row in scope.ask(_STEPS):
-        text = (
-            f"{_reader(row)}: {texts.size(row['bytes_per_hour'])} per hour are read "
-            "from remote storage."
-        )
+        size = texts.size(row["bytes_per_hour"])
+        text = f"{_reader(row)} {size} per hour from remote storage."
         yield REMOTE_READ.of_row(row, text, reasons.remote_read_step(row))
 
 
@@ -74,5 +72,5 @@ def _read(row: Row) -> str:
 
 def _reader(row: Row) -> str:
     if row["principal"]:
-        return client_text(row)
-    return row["topic"] or f"broker {row['broker_id']}"
+        return f"{client_text(row)} reads"
+    return f"Clients of {row['topic']} read" if row["topic"] else f"Broker {row['broker_id']} reads"

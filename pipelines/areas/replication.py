@@ -157,8 +157,8 @@ OUT_OF_SYNC = RowProblem(
         "topic, partition",
     ),
     summary=lambda rows: (
-        f"{counted(rows[0][OF_ALL], 'partition')} had replicas out of sync at the "
-        "last snapshot that changed them."
+        f"{counted(rows[0][OF_ALL], 'partition has', 'partitions have')} replicas out of sync in "
+        "the newest snapshot."
     ),
     action=lambda _: (
         "`quotaflow show current_replicas` names them: check the brokers that fall behind."
@@ -168,7 +168,7 @@ _SHRUNK = Question(_SHRINKS, "event_time DESC, topic, partition")
 UNDER_MIN_ISR = RowProblem(
     code="partition_under_min_isr",
     severity=NOW,
-    subjects="partitions with fewer replicas in sync than they may have",
+    subjects="partitions with too few replicas in sync",
     subject=("topic", "partition"),
     table="min_isr_shrinks",
     question=_SHRUNK.where("in_sync < min_in_sync"),
@@ -178,7 +178,7 @@ UNDER_MIN_ISR = RowProblem(
 AT_MIN_ISR = RowProblem(
     code="partition_at_min_isr",
     severity=SOON,
-    subjects="partitions with as few replicas in sync as they may have",
+    subjects="partitions with no spare replica in sync",
     subject=("topic", "partition"),
     table="min_isr_shrinks",
     question=_SHRUNK.where("in_sync >= min_in_sync"),
@@ -263,7 +263,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield THROTTLE_WRONG.of_row(
             row,
             f"{texts.step(reasons.throttle_fault(row))}",
-            "see docs/replication.md for what ends it",
+            "see docs/replication.md for the fix",
         )
     for row in scope.ask(_SHRUNK):
         yield _shrink(row)
@@ -289,8 +289,8 @@ def _move(row: Row) -> Finding:
     by = f" by {row['requested_by']}" if row["requested_by"] else ""
     return Finding(
         text=(
-            f"the move of {counted(row['replicas'], 'replica')} of {row['topic']} "
-            f"{_STATES.get(state, state)}; it was requested{by} at "
+            f"The move of {counted(row['replicas'], 'replica')} of {row['topic']} "
+            f"{MOVE_STATES.get(state, state)}; it was requested{by} at "
             f"{moment(row['requested_time'])}{left}{eta}."
         ),
         problem=MOVE_STUCK if state in STUCK else None,
@@ -300,7 +300,7 @@ def _move(row: Row) -> Finding:
     )
 
 
-_STATES = {
+MOVE_STATES = {
     "never_converges": "does not end: records come faster than they are copied",
     "stuck": "does not end: nothing was copied for half a minute",
     "moving": "goes on",
@@ -316,8 +316,8 @@ def _throttled(row: Row) -> Finding:
     fetches = f"; {counted(stalled, 'fetch', 'fetches')} stalled" if stalled else ""
     return Finding(
         text=(
-            f"a throttle slows replication of {row['topic']} to {texts.rate(row['rate'])} at the "
-            f"{row['side']} {row['broker_id']}{fetches}."
+            f"A throttle slows replication of {row['topic']} to {texts.rate(row['rate'])} at "
+            f"broker {row['broker_id']} ({row['side']}){fetches}."
         ),
         next_step=(
             "see `quotaflow show throttle_timeline` for who set it, and "
@@ -352,7 +352,7 @@ def _degraded(row: Row) -> Finding:
     ]
     return BROKER_SLOW.of_row(
         row,
-        f"requests to broker {row['broker_id']} waited at {moment(row['event_time'])}: "
+        f"Requests to broker {row['broker_id']} waited at {moment(row['event_time'])}: "
         f"{', '.join(slow)}.",
         "see `quotaflow show slowest_brokers` and `quotaflow show replication_rates`",
     )

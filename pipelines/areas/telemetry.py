@@ -157,7 +157,9 @@ ALERT_OPEN = RowProblem(
     summary=lambda rows: (
         f"Alerts on metrics of {texts.names(row['client_id'] for row in rows)} are open."
     ),
-    action=lambda _: "`quotaflow troubleshoot CLIENT` asks one client for more, for a while.",
+    action=lambda _: (
+        "`quotaflow troubleshoot CLIENT` collects more metrics of a client, for some minutes."
+    ),
 )
 CUT_OFF = RowProblem(
     code="client_cut_off",
@@ -228,12 +230,12 @@ def _alert(row: Row, scope: Scope) -> Finding:
     return Finding(
         text=(
             f"{client_text(row)}: alert {row['rule']} opened at {moment(row['opened_at'])} "
-            f"and {ended}; {name(row, 'metric')} reached {peak} (limit {bound})."
+            f"and {ended}; {name(row, 'metric')} reached {peak} (threshold {bound})."
         ),
         problem=ALERT_OPEN if was_open else None,
         next_step=(
             f"`quotaflow troubleshoot {quote(str(row['client_instance_id']))} --metrics "
-            f"{quote(f'{prefix}.')} --yes` shows more of it"
+            f"{quote(f'{prefix}.')} --yes` collects more of its metrics"
             if row["is_open"]
             else "see `quotaflow show metric_totals` around that time"
         ),

@@ -131,7 +131,7 @@ class WhyAnswer:
         empty = [area for area in self.areas if area.is_nothing]
         names = ", ".join(area.title for area in empty)
         tables = ", ".join(area.findings[0].evidence_table for area in empty)
-        return f"Nothing found about {names}: asked {tables}." if empty else ""
+        return f"No findings about {names} (in {tables})." if empty else ""
 
 
 def why(
@@ -190,7 +190,7 @@ def _area_answer(area: WhyArea, scope: Scope) -> AreaAnswer:
     if len(every) > len(shown):
         shown.append(Finding(text=f"There are more: see {tables}.", evidence_table=tables))
     if not shown:
-        shown = [Finding(text="Nothing found.", state=NOTHING, evidence_table=tables)]
+        shown = [Finding(text="No row is about this name.", state=NOTHING, evidence_table=tables)]
     return AreaAnswer(area.NAME, tuple(shown))
 
 

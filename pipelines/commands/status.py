@@ -41,8 +41,8 @@ def status(
     """Show open incidents, the health of each job, and what waits for an operator.
 
     Reads tables, checkpoints and the lock; needs neither a JVM nor the cluster. Exit code 1 if
-    something is past a bound of conf's section health. --json has all of it as one object. --csv,
-    --columns, --wide and -x have a row per job, with exact values.
+    a value is above its threshold in conf's section health. --json has all of it as one object.
+    --csv, --columns, --wide and -x have a row per job, with exact values.
 
     Example: quotaflow status --watch
     """
@@ -118,7 +118,7 @@ def _summary(report: HealthReport) -> Iterator[str]:
             again = counted(job.rows_duplicate, "line")
             yield f"? {job.job}: {again} came a second time in its last hour, and {_AGAIN}"
     if report.is_well:
-        yield "nothing is past a bound" if silent or report.incidents else "all is well"
+        yield "nothing is above its threshold" if silent or report.incidents else "all is well"
 
 
 def _plan(report: HealthReport) -> str:

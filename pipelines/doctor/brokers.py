@@ -201,7 +201,7 @@ def clock(controller_ms: int, now: datetime, max_skew_s: int) -> Finding:
     off_s = controller_ms / 1_000 - now.timestamp()
     side = "ahead of" if off_s > 0 else "behind"
     seen = f"the controller's clock is {texts.fixed(abs(off_s), 1)} s {side}"
-    seen += f" ours (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
+    seen += f" ours (threshold: {max_skew_s} s, ingest.max_clock_skew_s)"
     if abs(off_s) <= max_skew_s:
         return Finding("clock", OK, seen)
     return Finding("clock", BAD, seen, "set both by NTP: times of events would be wrong")

@@ -123,7 +123,7 @@ def _clocks(lines: Sequence[SampledLine], max_skew_s: int, max_lateness_s: int) 
 
 
 def _ahead(over: dict[str, float], ahead: dict[str, float], max_skew_s: int) -> Finding:
-    seen = f"{_listed(over, 'ahead')} (bound: {max_skew_s} s, ingest.max_clock_skew_s)"
+    seen = f"{_listed(over, 'ahead')} (threshold: {max_skew_s} s, ingest.max_clock_skew_s)"
     is_every = len(over) == len(ahead) > 1
     is_alike = is_every and max(over.values()) - min(over.values()) <= max_skew_s
     if max(over.values()) >= _A_DAY_S:

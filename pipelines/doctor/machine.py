@@ -91,5 +91,5 @@ def _room(name: str, share: float, min_share: float) -> Finding:
     state = BAD if share < _NO_ROOM else WARNING
     remedy = "make room: `quotaflow upkeep` removes old rows; or move it (conf section warehouse)"
     return Finding(
-        f"disk of the {name}", state, f"{seen} (bound: {texts.share(min_share)})", remedy
+        f"disk of the {name}", state, f"{seen} (threshold: {texts.share(min_share)})", remedy
     )

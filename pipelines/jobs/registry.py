@@ -158,7 +158,7 @@ JOBS: dict[str, Job] = {
         ),
         result_job(
             "metric_alerts",
-            "client metrics past a bound of conf for too long (KIP-714)",
+            "client metrics above a threshold of conf for too long (KIP-714)",
             partial(declared.results_of, CLIENT_METRICS.name),
         ),
     )

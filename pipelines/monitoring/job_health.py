@@ -105,7 +105,7 @@ def _problems(
     yield from _silence(facts, now, bounds.max_silence_s)
     if behind_s is not None and behind_s > bounds.max_behind_s:
         behind, limit = (texts.duration(s * 1e3) for s in (behind_s, bounds.max_behind_s))
-        yield f"data from {behind} ago is not read yet (bound: {limit})"
+        yield f"data from {behind} ago is not read yet (threshold: {limit})"
     if facts.unread is not None and facts.unread.is_cut:
         yield "its table's log was cleaned before it was read: rows are missing, rebuild"
     rows = facts.row.get("rows_in") or 0
@@ -115,7 +115,7 @@ def _problems(
     ):
         share = (facts.row.get(f"rows_{name}") or 0) / rows if rows else 0
         if share > bound:
-            yield f"{texts.share(share)} of its rows {name} (bound: {texts.share(bound)})"
+            yield f"{texts.share(share)} of its rows {name} (threshold: {texts.share(bound)})"
     yield from facts.not_up_to_date
 
 
@@ -143,7 +143,7 @@ def _silence(facts: JobFacts, now: datetime, max_s: int) -> Iterator[str]:
         yield "it never reported a batch"
     elif now - last > timedelta(seconds=max_s):
         silent = texts.age(last, now)
-        yield f"no trigger for {silent} (bound: {texts.duration(max_s * 1e3)})"
+        yield f"no trigger for {silent} (threshold: {texts.duration(max_s * 1e3)})"
 
 
 def _utc(time: datetime | None) -> datetime | None:

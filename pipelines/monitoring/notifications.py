@@ -192,9 +192,10 @@ def _plans(tables: Reader, since: datetime, until: datetime) -> Iterator[Notific
         frozen_at = row["event_time"]
         if written_at.get(row["plan_id"], since) < frozen_at:
             written_at[row["plan_id"]] = frozen_at
+            by = f", frozen by {_cut(row['planned_by'])}" if row["planned_by"] else ""
             text = (
-                f"plan {row['plan_id']} waits: {counted(row['changes'], 'change')}, frozen by "
-                f"{_cut(row['planned_by'])}; quotaflow apply {row['plan_id']} shows it"
+                f"plan {row['plan_id']} waits with {counted(row['changes'], 'change')}{by}; "
+                f"quotaflow apply {row['plan_id']} shows it"
             )
             key = [row["plan_id"], frozen_at.astimezone(UTC).isoformat()]
             notice = _notice(row, PLAN_WAITING, key, text)
@@ -240,11 +241,19 @@ def _alert(row: Row) -> str:
         return _row_alert(row)
     client = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
     if row["state"] == "opened":
-        value = f"{_measured(row, 'value')}, bound {_measured(row, 'bound')}"
+        value = f"{_measured(row, 'value')} (threshold {_measured(row, 'bound')})"
         return f"alert {row['rule']} opened: {_cut(row['metric'])} of {client} is {value}"
     worst = f"worst {_measured(row, 'peak_value')}"
-    closed = f"alert {row['rule']} closed ({row['reason'] or 'ended'})"
+    closed = f"alert {row['rule']} closed ({_closed(row)})"
     return f"{closed}: {_cut(row['metric'])} of {client}, {worst}"
+
+
+_CLOSED = {"stale": "no value came any more", "retired": "conf has no such rule any more"}
+
+
+def _closed(row: Row) -> str:
+    cleared = "its row is gone" if row["watched"] else "its value is normal again"
+    return _CLOSED.get(row["reason"], cleared)
 
 
 def _row_alert(row: Row) -> str:
@@ -253,7 +262,7 @@ def _row_alert(row: Row) -> str:
         ", ".join(f"{name} {_cut(value)}" for name, value in row[column] or [])
         for column in ("attributes", "shown")
     )
-    state = "opened" if row["state"] == "opened" else f"closed ({row['reason'] or 'ended'})"
+    state = "opened" if row["state"] == "opened" else f"closed ({_closed(row)})"
     subject = f"{row['watched']}{f' of {key}' if key else ''}"
     return f"alert {row['rule']} {state}: {subject}{f': {shown}' if shown else ''}"
 
@@ -277,9 +286,9 @@ def _config(row: Row) -> str:
 
 def _check(row: Row) -> str:
     column = f" of {row['column_name']}" if row["column_name"] else ""
-    rows = "some" if row["failed_rows"] is None else row["failed_rows"]
+    rows = "some" if row["failed_rows"] is None else f"{row['failed_rows']:,}"
     failed = f"{rows} of {counted(row['checked_rows'], 'row')}"
-    return f"critical check failed: `{row['suite']}`: `{row['expectation']}`{column}: {failed}"
+    return f"critical check `{row['expectation']}`{column} of `{row['suite']}` failed: {failed}"
 
 
 def _measured(row: Row, name: str) -> str:
@@ -288,7 +297,7 @@ def _measured(row: Row, name: str) -> str:
 
 
 def _cut(text: str | None) -> str:
-    shown = visible((text or "-")[: _MAX_CHARS + 1])
+    shown = visible((text or texts.NOT_KNOWN)[: _MAX_CHARS + 1])
     return shown if len(shown) <= _MAX_CHARS else f"{shown[:_MAX_CHARS]}..."
 
 

@@ -171,11 +171,11 @@ def accused_burst(row: Row) -> str:
 def lag_cause(row: Row) -> str:
     """The cause of a row of why_groups_lag and the numbers that it rests on, in one sentence."""
     which = f" ({name(row, 'detail')})" if row["detail"] is not None else ""
-    sure = "" if row["confidence"] is None else f"; confidence {row['confidence']:.2f}"
+    sure = "" if row["confidence"] is None else f"; sure: {texts.share(row['confidence'])}"
     numbers = ", ".join(
         f"{cut(each['signal']).replace('_', ' ')} {texts.precise(each['value'], 3)}"
         for each in row["evidence"] or ()
     )
-    rests = f"; {numbers}" if numbers else ""
+    rests = f"; evidence: {numbers}" if numbers else ""
     why = meaning(("why_groups_lag", "cause"), row["cause"]) or cut(row["cause"])
     return f"{why}{which}{sure}{rests}"

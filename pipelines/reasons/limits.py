@@ -21,15 +21,15 @@ def why(code: str, row: Any, bounds: LimitBounds) -> str:
         "config_value": row.config_value,
         "prior_value": row.prior_value,
         "min_gain": f"{bounds.min_gain:.0%}",
-        "settle_s": _seconds(bounds.settle),
-        "pause_s": _seconds(bounds.pause),
+        "settle_s": bounds.settle.total_seconds(),
+        "pause_s": bounds.pause.total_seconds(),
     }
     return rendered(sentences("limits")[code], cells)
 
 
 def short_history(row: Any, least: timedelta) -> str:
     """Why a user with too little known usage gets no first quota."""
-    cells = {"history_s": f"{row.history_s or 0:.15g}", "min_history_s": _seconds(least)}
+    cells = {"history_s": row.history_s or 0, "min_history_s": least.total_seconds()}
     return rendered(sentences("limits")[_SHORT_HISTORY], cells)
 
 
@@ -40,7 +40,3 @@ def _kind(row: Any) -> str:
     if row.config_key == PRODUCER_ID_EXPIRATION_MS.key:
         return "expiration"
     return "rate" if row.config_key.endswith(".replication.throttled.rate") else "limit"
-
-
-def _seconds(time: timedelta) -> str:
-    return f"{time.total_seconds():.0f}"

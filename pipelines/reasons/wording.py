@@ -3,7 +3,7 @@
 In braces of a template stand:
 
 - `{topic}`: a cell as a name.
-- `{bytes:size}`: a number in a form of `_FORMS`.
+- `{bytes:size}`: a number in a form of `_FORMS`; `0` is that of ids and values of configs.
 - `{usage:unit}`: a signal with its unit, which `with_signals` has beside it.
 - `{hosts|host}`, `{answers|batch was|batches were}`: a whole number with its noun.
 - `{UNIT}`: a phrase. The first of its cases that is true of the row is its text.
@@ -37,6 +37,7 @@ _PLACE = re.compile(r"\{(\w+)(?::(\w+)|\|([^|{}]+)(?:\|([^|{}]+))?)?\}")
 _CONDITION = re.compile(r"(\w+)(?:(!?=|>)(\w+))?")
 _FORMS: Mapping[str, Callable[[float], str]] = {
     "0": texts.fixed,
+    "count": partial(texts.fixed, group=","),
     "number": texts.number,
     "size": texts.size,
     "rate": texts.rate,
@@ -151,7 +152,7 @@ def _shown(place: re.Match[str], row: Row) -> str:
         return derived[0](row) if derived else rendered(_chosen(column, row), row)
     cell = row[column]
     if one:
-        number = UNKNOWN if cell is None else texts.fixed(float(cell))
+        number = UNKNOWN if cell is None else texts.fixed(float(cell), group=",")
         return f"{number} {noun(number, one, many)}"
     if cell is None:
         return UNKNOWN
@@ -232,7 +233,11 @@ def _seconds(row: Row) -> str:
 
 def _at_all_brokers(row: Row) -> str:
     value, brokers = row["config_value"], row["brokers"]
-    return UNKNOWN if value is None or brokers is None else f"{float(value) * brokers:g}"
+    return (
+        UNKNOWN
+        if value is None or brokers is None
+        else texts.fixed(float(value) * brokers, group=",")
+    )
 
 
 _DERIVED: Mapping[str, tuple[Callable[[Row], str], tuple[str, ...]]] = {

@@ -73,9 +73,9 @@ def section(scope: Scope) -> ReportSection:
         advice="`quotaflow restore` shows what would be restored, `--yes` does it; what expires "
         "is restored by the next `quotaflow restore --yes`."
         if owned or open_ones
-        else "Nothing.",
+        else texts.NO_STEP,
         grids=(
-            grid("What quotaflow owns now", owned, _OWNED_COLUMNS, "Nothing."),
+            grid("What quotaflow owns now", owned, _OWNED_COLUMNS, "None."),
             grid("Changes by their end, the newest first", ends, _MADE, "None ended."),
             grid("Changes without an end", open_ones, _OPEN_COLUMNS, "Every change has its end."),
         ),
@@ -134,7 +134,8 @@ def _holding(owned: Sequence[Row], now: datetime) -> str:
 def _unended(open_ones: Sequence[Row]) -> str:
     if not open_ones:
         return ""
-    return f"Changes without an end, because a run was cut off: {len(open_ones):,}."
+    number = counted(len(open_ones), "change has", "changes have")
+    return f"{number} no end, because a run was cut off."
 
 
 def _alarms(owned: Sequence[Row], open_ones: Sequence[Row], now: datetime) -> Iterator[Finding]:

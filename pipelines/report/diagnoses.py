@@ -22,7 +22,7 @@ from quotaflow.udfs.counted import counted
 TITLE = "Diagnoses"
 _TABLE = "request_times"
 _CHARS = 200
-_NOTHING = "Nothing is diagnosed: nobody waits, fails or lags."
+_NOTHING = "No client waits or fails, and no group lags."
 
 
 @section_of(TITLE, PROBLEMS, _TABLE)

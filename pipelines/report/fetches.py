@@ -83,8 +83,8 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
         clients = texts.names(map(fetcher, advised))
         parts.append(f"change the settings below, of {clients}")
     if problems:
-        clients = texts.names(row["client_id"] for row in problems)
-        parts.append(f"`quotaflow why NAME` shows why reads fail, first for {clients}")
+        client = problems[0]["client_id"] or problems[0]["principal"]
+        parts.append(f"run {texts.why(client)}: it says why reads fail")
     return texts.to_do(parts)
 
 

@@ -178,7 +178,7 @@ def to_dos(sections: Sequence[ReportSection]) -> tuple[ToDo, ...]:
 
 def _first(advice: str) -> str:
     """The first part of a section's advice; empty if it says that nothing is to do."""
-    if not advice or advice.startswith("Nothing"):
+    if not advice or advice.startswith(texts.NO_STEP.rstrip(".")):
         return ""
     return f"{advice.partition('; ')[0].rstrip('.')}."
 
@@ -210,7 +210,7 @@ def _changes(scope: Scope) -> Block:
     compared = _compared(scope, start, seen)
     snapshots, action = ("", "") if scope.has_log else _snapshots(scope)
     if not compared and not snapshots:
-        return Block(title, ("Nothing is known: no table has events of clients yet.",))
+        return Block(title, ("No table has events of clients yet.",))
     every = (*_sentences(scope, compared), snapshots, *_gaps(seen))
     if not action and compared:
         action = _most_risen(compared)
@@ -238,7 +238,7 @@ def _snapshots(scope: Scope) -> tuple[str, str]:
     if not taken["now"]:
         return "", ""
     if taken["every"] == 1:
-        sentence = "Of one snapshot nothing can be compared: the next one shows what changes."
+        sentence = "There is one snapshot: the next one shows what changed."
         return sentence, "Let `quotaflow snapshot` run on a schedule."
     snapshots = counted(taken["now"], "snapshot")
     (row,) = scope.rows_if_made(CHANGES_SEEN) or ({"changes": 0},)
@@ -325,7 +325,7 @@ def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:
         if is_seen and row["now"] > row["before"] * (1 + _SAME)
     ]
     if not risen:
-        return "Nothing: no number rose."
+        return "No step is needed: no number rose."
     _, most = max(risen, key=lambda pair: pair[0])
     return f"`quotaflow {most.command}` names who is behind the number that rose most."
 
@@ -336,8 +336,7 @@ def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     total = _total(costs_of(scope).total)
     if not rows or rows[0]["bytes"] is None:
         needs = "" if scope.has_log else f" That needs {IN_WORDS[SAMPLED_LOG]}."
-        start = "No" if total else "Nothing is known: no"
-        sentence = f"{start} bytes between racks were read in this time.{needs}"
+        sentence = f"No bytes between racks are known of this time.{needs}"
         return Block(title, (sentence, *total))
     advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
     action = advice.removeprefix("First: ")
@@ -368,7 +367,7 @@ def _sentence(text: str) -> str:
 def _cost_sentences(row: Row) -> Iterator[str]:
     crossed, avoidable = row["cross_rack_bytes"], row["avoidable_bytes"]
     if crossed is None:
-        yield f"Of {texts.size(row['bytes'])} it is not known what crossed racks."
+        yield f"It is not known how much of {texts.size(row['bytes'])} crossed racks."
     else:
         least = f"; at least {texts.size(avoidable)} of it need not have" if avoidable else ""
         yield f"{texts.size(crossed)} of {texts.size(row['bytes'])} crossed racks{least}."

@@ -66,9 +66,9 @@ def section(scope: Scope) -> ReportSection:
 def _sentence(lags: Sequence[Row], causes: Sequence[Row]) -> str:
     pairs = counted(lags[0]["of_all"] if lags else 0, "pair")
     if not causes:
-        return f"{pairs} of a group and a topic; none lags by more than a minute."
+        return f"{pairs} of a group and a topic; no lag is longer than a minute."
     groups = texts.names(row["group_id"] for row in first_causes(causes))
-    return f"{pairs} of a group and a topic; the lag of {groups} is more than a minute."
+    return f"{pairs} of a group and a topic; the lag of {groups} is longer than a minute."
 
 
 def _advice(causes: Sequence[Row]) -> str:
@@ -76,7 +76,7 @@ def _advice(causes: Sequence[Row]) -> str:
     parts = []
     if causes:
         groups = texts.names(row["group_id"] for row in first_causes(causes))
-        parts.append(f"follow the advice below for {groups}; `quotaflow why NAME` shows more")
+        parts.append(f"follow the advice below for {groups}")
     return texts.to_do(parts)
 
 

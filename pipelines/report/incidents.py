@@ -68,7 +68,8 @@ def _card(scope: Scope, row: Row, causes: Sequence[Row]) -> Card:
     is_open = row["state"] == "open"
     column = text("who", _COLUMNS.get(row["symptom"], "client_id"))
     sentence = texts.listed(texts.step(reasons.incident(row)), _CHARS)
-    when = diagnoses.when({**row, "is_ongoing": is_open})
+    # The mark of its rank says that it ended.
+    when = diagnoses.period({**row, "is_ongoing": is_open})
     return Card(
         symptom=row["symptom"],
         rank=NOW if is_open else 0,

@@ -26,7 +26,7 @@ def section(scope: Scope) -> ReportSection:
         time_range=texts.time_range(scope.since, scope.until),
         numbers=(*_cluster_numbers(cluster), *_client_numbers(clients)),
         charts=_charts(scope) if clients["principals"] else (),
-        sentences=(f"These tables have rows of {IN_WORDS[scope.level]}.",),
+        sentences=(f"The tables are filled from {IN_WORDS[scope.level]}.",),
         left_out=tuple(_unknown(cluster, clients)),
     )
 

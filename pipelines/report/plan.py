@@ -81,10 +81,10 @@ def section(scope: Scope) -> ReportSection:
         advice="`quotaflow plan --save` freezes these changes, `quotaflow apply PLAN --yes` writes "
         "them."
         if planned
-        else "Nothing.",
+        else texts.NO_STEP,
         grids=(
             grid("Changes that wait, most urgent first", planned, _PLANNED_COLUMNS[:-1], "None."),
-            grid("What results ask for and no plan takes", blocked, _PLANNED_COLUMNS, "Nothing."),
+            grid("What results ask for and no plan takes", blocked, _PLANNED_COLUMNS, "None."),
             grid(
                 "The plan that was frozen last",
                 frozen,

@@ -68,7 +68,7 @@ def _of_snapshots(scope: Scope) -> ReportSection:
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
     entries = sum(row["entries"] for row in rows)
     sentence = f"Leaders have {counted(entries, 'entry', 'entries')} of producer ids."
-    advice = "`quotaflow plan` says which expiration limits their heap." if worse else "Nothing."
+    advice = "`quotaflow plan` says which expiration limits their heap." if worse else texts.NO_STEP
     return ReportSection(
         time_range="as of the last snapshot",
         sentences=(sentence,),
@@ -97,8 +97,8 @@ def section(scope: Scope) -> ReportSection:
             _heap(scope.ask_if_made(HEAP)),
         ),
         left_out=(
-            "Nobody was throttled: stock brokers do not limit new producer ids. Causes are of the "
-            "worst burst. `quotaflow what-if --producer-ids-rate R` shows what a quota does.",
+            "Stock brokers do not limit new producer ids. The cause is that of the worst burst. "
+            "`quotaflow what-if --producer-ids-rate R` shows what a quota does.",
         ),
     )
 
@@ -117,10 +117,10 @@ def _taken(first: Row) -> str:
 
 def _fit(first: Row) -> str:
     if not first["limited"]:
-        return "Nothing: nobody is accused."
+        return "No step is needed: no burst accuses a principal."
     if not first["violators"]:
-        return "Nothing: all stayed within their quota."
-    return "Nobody is accused: check the quota of conf for those who took more."
+        return "No step is needed: all stayed within their quota."
+    return "No burst accuses a principal: check whether the quota of conf is too low."
 
 
 def _blame(accused: Sequence[Row]) -> tuple[str, ...]:

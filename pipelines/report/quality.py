@@ -44,9 +44,9 @@ def section(scope: Scope) -> ReportSection:
     return ReportSection(
         time_range=f"last run {texts.moment(first['last_run'])} UTC",
         sentences=(sentence,),
-        advice="Look at the rows in question: a critical failure stops `quotaflow plan`."
+        advice="Look at these rows: a critical failure stops `quotaflow plan`."
         if failed
-        else "Nothing.",
+        else texts.NO_STEP,
         grids=(grid("Checks that fail, critical ones first", failed, _FAILED, "None fails."),),
-        left_out=("Each check reads only the rows since the check before.",),
+        left_out=("Each check reads only rows that came after the previous check.",),
     )

@@ -136,9 +136,10 @@ def _nearness(buckets: Sequence[Row]) -> str:
     if not buckets:
         return "No client quota applies to any of these clients."
     first = buckets[0]
+    near = f"{first['all_near']:,}" if first["all_near"] else "none"
     return (
         f"In the last hour {first['all_throttled']:,} of {counted(first['of_all'], 'quota')} "
-        f"in use throttled their clients, and {first['all_near']:,} came near their limit."
+        f"in use throttled their clients; {near} came near."
     )
 
 
@@ -148,8 +149,8 @@ def _advice(throttled: Sequence[Row], advised: Sequence[Row]) -> str:
         return f"Raise the quotas below, of {users}, or let them send less at once."
     if throttled:
         principal = texts.listed(throttled[0]["principal"])
-        return f"`quotaflow why NAME` shows what helps, first for {principal}."
-    return "Nothing: no quota throttled anybody."
+        return f"Run {texts.why(principal)}: it says what helps."
+    return "No step is needed: no quota throttled a client."
 
 
 def _charts(buckets: Sequence[Row], throttled: Sequence[Row]) -> tuple[Figure, ...]:

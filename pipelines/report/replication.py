@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.names import BROKER, MOVE
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.replication import (
+    MOVE_STATES,
     MOVES,
     PROBLEMS,
     RATES,
@@ -39,7 +41,7 @@ TITLE = "Replication throttles and moves"
 _TABLE, _THROTTLES = "replication_rates", "replication_throttles"
 _MAX_EVENTS, _MAX_LANES = 200, 12
 CHECKED = (
-    text("what is wrong", "finding"),
+    GridColumn("what is wrong", reasons.throttle_fault),
     text("topic", "topic"),
     text("side", "side"),
     text("broker", "broker_id"),
@@ -74,11 +76,11 @@ MOVED = (
         page_kind=MOVE,
     ),
     GridColumn("to broker", lambda row: texts.listed(row["replica_id"]), page_kind=BROKER),
-    text("state", "state"),
+    GridColumn("state", lambda row: MOVE_STATES.get(row["state"], texts.listed(row["state"]))),
     GridColumn("left", _left, NUMBER),
     number("pace", "bytes_per_s", texts.rate),
     GridColumn("time left", _eta, NUMBER),
-    text("asked for by", "requested_by"),
+    text("requested by", "requested_by"),
     moment("at (UTC)", "requested_time"),
 )
 ALTERED = (
@@ -106,7 +108,7 @@ def section(scope: Scope) -> ReportSection:
         return ReportSection(
             time_range=_since(scope),
             sentences=(sentence,),
-            advice="Nothing.",
+            advice=texts.NO_STEP,
             alarms=alarms,
         )
     return ReportSection(
@@ -146,8 +148,10 @@ def _since(scope: Scope) -> str:
 def _moves(moves: Sequence[Row]) -> str:
     if not moves:
         return "No replica was moved."
-    total = counted(moves[0]["of_all"], "move")
-    return f"{total} of replicas; {moves[0]['done']:,} ended."
+    total, done = counted(moves[0]["of_all"], "replica was", "replicas were"), moves[0]["done"]
+    if not done:
+        return f"{total} to move; no move is done."
+    return f"{total} to move; {counted(done, 'move is', 'moves are')} done."
 
 
 def _checks(checks: Sequence[Row]) -> str:

@@ -75,7 +75,7 @@ def quotas(scope: Scope, missing: str) -> ReportSection:
     return ReportSection(
         time_range="as of the last snapshot",
         sentences=(f"{counted(rows[0]['of_all'], 'client quota')} set.",),
-        advice="Nothing.",
+        advice=texts.NO_STEP,
         grids=(grid("Client quotas that are set", rows, _QUOTA_COLUMNS, "None."),),
         left_out=(f"How full they are, and whom they throttle: {missing}",),
     )

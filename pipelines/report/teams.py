@@ -95,7 +95,7 @@ def _team(row: Row) -> str:
 
 def _sentence(scope: Scope, teams: Sequence[Row]) -> str:
     if not scope.conf.teams:
-        return "Conf names no teams (`teams`), so all topics are of no team."
+        return "Conf names no `teams`, so no topic belongs to a team."
     owned = [_team(row) for row in teams if row["team"] is not None]
     if not owned:
         return "No team of conf owns any of this."
@@ -107,7 +107,7 @@ def _advice(scope: Scope, teams: Sequence[Row]) -> str:
         (row["produced"] or 0) + (row["consumed"] or 0) for row in teams if row["team"] is None
     )
     if not scope.conf.teams or not rest:
-        return "Nothing."
+        return texts.NO_STEP
     return f"Name an owner in conf (`teams`) for the {texts.size(rest)} of no team."
 
 
@@ -121,8 +121,8 @@ def _chart(teams: Sequence[Row]) -> Figure:
 def _unknown(scope: Scope, teams: Sequence[Row], known_s: float | None) -> tuple[str, ...]:
     """Why numbers are not known, and which are least values."""
     sentences = [
-        "Traffic belongs to the team of the client, else to that of the topic; stored bytes belong "
-        "to that of the topic."
+        "Traffic counts for the team of the client, else for the team of the topic; stored bytes "
+        "count for the team of the topic."
     ]
     unknown = sum(row["unknown_rack_bytes"] or 0 for row in teams)
     if unknown:
@@ -136,7 +136,7 @@ def _unknown(scope: Scope, teams: Sequence[Row], known_s: float | None) -> tuple
         )
     sentences += _unknown_storage(teams, known_s)
     if all(row["cost"] is None for row in teams):
-        sentences.append("No cost is known: no snapshot has a price of conf (`prices`).")
+        sentences.append("Costs are not known: no snapshot has prices of conf (`prices`).")
     return tuple(sentences)
 
 
@@ -147,7 +147,7 @@ def _unknown_storage(teams: Sequence[Row], known_s: float | None) -> list[str]:
             "(`quotaflow snapshot`)."
         ]
     time = texts.duration(known_s * 1e3)
-    sentences = [f"Stored bytes and their cost are those of the {time} between snapshots."]
+    sentences = [f"Stored bytes and their cost cover the {time} between snapshots."]
     unsized = sum(row["unsized_topics"] for row in teams)
     if unsized:
         sentences.append(

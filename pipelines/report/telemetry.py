@@ -32,7 +32,7 @@ _BREACHED = (
     text("principal", "principal"),
     GridColumn("metric", lambda row: texts.listed(row["metric"].removeprefix("org.apache.kafka."))),
     number("alerts", "alerts"),
-    GridColumn("bound", lambda row: _in_unit(row, "bound"), NUMBER),
+    GridColumn("threshold", lambda row: _in_unit(row, "bound"), NUMBER),
     GridColumn("worst", lambda row: _in_unit(row, "peak_value"), NUMBER),
     number("longest", "duration_ms", texts.duration),
     moment("since (UTC)", "first_breach"),
@@ -58,7 +58,7 @@ _WITHOUT_COLUMNS = (
 )
 
 _NO_CLIENTS = {
-    WHOLE_LOG: "Every client asked.",
+    WHOLE_LOG: "Every client requested a subscription.",
     SAMPLED_LOG: "Every client seen asked: a sample of lines may lack clients of few requests.",
 }
 
@@ -84,7 +84,7 @@ def section(scope: Scope) -> ReportSection:
                 "Clients that fell silent, were cut off or lack more than 5 % of their pushes",
                 silent,
                 _QUIET,
-                "All push what they were asked for.",
+                "All clients push what their subscription names.",
             ),
             grid(
                 "Clients that never asked to push",
@@ -118,11 +118,11 @@ def _coverage(kinds: Sequence[Row]) -> str:
         sum(row[name] for row in kinds)
         for name in ("instances", "missing_pushes", "expected_pushes", "rejected_pushes")
     )
-    of_all = texts.share(missing / expected) if expected else "none"
+    pushes = counted(expected, "expected push", "expected pushes")
+    lost = f"{texts.share(missing / expected)} of {pushes} are missing" if expected else pushes
     return (
-        f"{counted(instances, 'client instance has', 'client instances have')} to push metrics; of "
-        f"{counted(expected, 'expected push', 'expected pushes')} {of_all} are missing, and "
-        f"{counted(rejected, 'was', 'were')} rejected."
+        f"{counted(instances, 'client instance has', 'client instances have')} to push metrics; "
+        f"{lost}, and brokers rejected {counted(rejected, 'push', 'pushes')}."
     )
 
 
@@ -139,9 +139,9 @@ def _never(without: Sequence[Row]) -> str:
     first = without[0]
     other = first["all_clients"] - first["too_old"] - first["switched_off"]
     parts = (
-        (first["too_old"], "of versions that cannot push"),
+        (first["too_old"], "too old to push"),
         (first["switched_off"], "with telemetry switched off"),
-        (other, "of software whose versions are not known"),
+        (other, "with a library that quotaflow does not know"),
     )
     kinds = ", ".join(f"{clients:,} {kind}" for clients, kind in parts if clients)
     return f"{counted(first['all_clients'], 'client')} never requested a subscription: {kinds}."
@@ -151,7 +151,9 @@ def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> 
     """What to do, most urgent first; each part has rows that call for it."""
     parts = []
     if open_alerts:
-        parts.append("`quotaflow troubleshoot CLIENT` asks one client for more, for a while")
+        parts.append(
+            "`quotaflow troubleshoot CLIENT` collects more metrics of a client, for some minutes"
+        )
     if any(row["state"] == "cut_off" for row in silent):
         parts.append("restart the clients that were cut off: they push nothing until then")
     if without and without[0]["too_old"]:

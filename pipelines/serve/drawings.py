@@ -142,7 +142,7 @@ class Listing:
     def draw(self, scope: Scope, parts: Mapping[str, str]) -> Grid | None:
         """The list; None without rows. Raises as Scope.rows."""
         rows: Sequence[Row] = scope.rows(self.sql, **parts)
-        return grid(self.caption, rows, self.columns, "Nothing.") if rows else None
+        return grid(self.caption, rows, self.columns, "No rows.") if rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class CostList:
             text("unit", "unit"),
             GridColumn("cost", lambda row: texts.money(row["cost"], row["currency"]), NUMBER),
         )
-        return grid(self.caption, rows, columns, "Nothing.") if rows else None
+        return grid(self.caption, rows, columns, "No rows.") if rows else None
 
 
 _TRAFFIC = LineChart(

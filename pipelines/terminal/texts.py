@@ -2,6 +2,8 @@
 
 import html
 import math
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +11,7 @@ from quotaflow.udfs.counted import noun
 
 NAME_CHARS, SENTENCE_CHARS = 48, 400
 NOT_KNOWN = "not known"
+NO_STEP = "No step is needed."
 _MAX_NAMES = 5
 _SMALL, _GROUPED, _MAX_ERROR = 10, 1_000, 0.05
 _LEAST, _NO_DECIMALS = 1e-9, 99.95
@@ -20,6 +23,7 @@ _UNITS_OF_TIME = (
     (math.inf, 864e5, "days"),
 )
 _LEAST_MONEY = 0.005
+_MANY = re.compile(r"(?<=[a-z]{3})s/")
 
 
 def listed(value: object, chars: int = NAME_CHARS) -> str:
@@ -53,7 +57,12 @@ def names(items: Iterable[object]) -> str:
 def to_do(parts: Sequence[str]) -> str:
     """One sentence of what to do; each part has rows that call for it."""
     sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}." if parts else "Nothing."
+    return f"{sentence[0].upper()}{sentence[1:]}." if parts else NO_STEP
+
+
+def why(name: object) -> str:
+    """The command that says what is wrong with a name."""
+    return f"`quotaflow why {shlex.quote(listed(name))}`"
 
 
 def step(text: str) -> str:
@@ -119,7 +128,11 @@ def with_unit(value: float, unit: str | None) -> str:
     """A number as people read it in this unit of a metric: 20.1 kB/s, 3.9 s."""
     if unit in {"bytes/s", "ms"}:
         return rate(value) if unit == "bytes/s" else duration(value)
-    return f"{number(value)} {listed(unit)}" if unit and unit != "1" else number(value)
+    if not unit or unit == "1":
+        return number(value)
+    shown = number(value)
+    # 1 partition/s
+    return f"{shown} {_MANY.sub('/', listed(unit), 1) if shown == '1' else listed(unit)}"
 
 
 def duration(ms: float | None) -> str:

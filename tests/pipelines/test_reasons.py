@@ -162,13 +162,13 @@ def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
         "consumers alone may wait",
         *("desired_configs", "reason_code", "producer_ids_of_many"),
         {"broker_id": 2, "fetch_p99_ms": 900.0, "usual_fetch_p99_ms": 5.0},
-        "clients of broker 2 wait: p99 of FETCH 900 ms (usually 5 ms)",
+        "clients of broker 2 wait: p99 of FETCH is 900 ms (usually 5 ms)",
     ),
     (
         "clients wait, and no partition is at its least",
         *("desired_configs", "reason_code", "clients_degraded"),
         {"produce_p99_ms": 900.0, "usual_produce_p99_ms": 5.0, "shrunk_partitions": 0},
-        "clients wait: p99 of PRODUCE 900 ms (usually 5 ms)",
+        "clients wait: p99 of PRODUCE is 900 ms (usually 5 ms)",
     ),
     (
         "a short burst has a length",

@@ -84,7 +84,7 @@ def burst(name: str, cause: str, *, is_accused: bool) -> Row:
 
 def lag(name: str, trend: str) -> Row:
     row: Row = {"group_id": name, "topic": name, "lag": 5_000, "lag_s": 300.0, "trend": trend}
-    return row | {"rank": 1, "cause": "unknown", "confidence": 1.0, "evidence": []}
+    return row | {"rank": 1, "cause": "unknown", "confidence": None, "evidence": []}
 
 
 def read(name: str, advice: str | None) -> Row:
@@ -476,7 +476,7 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     assert {each.details["symptom"] for each in notices} == set(OF_BAD)
     state = health.read(conf, at(120))
     assert {row["symptom"] for row in state.incidents} == set(OF_BAD)
-    assert next(iter(status.lines(state))).startswith("incident  1 ")
+    assert next(iter(status.lines(state))).startswith("incident  ")
     assert any(line.startswith(f"incident  {waits} (since ") for line in status.lines(state))
 
 

@@ -124,7 +124,7 @@ def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> N
     ]
     groups = [row("groups", 0, {}, group_id="g", group_type="consumer", is_removed=False)]
     content = {"group_assignments": members, "groups": groups, "quota_usage": SEEN}
-    idle = "Without a partition in group g: 1 of 2 members."
+    idle = "1 of 2 members of g has no partition."
     assert idle in verdict_of(tmp_path, content, "g").sentence
 
 
@@ -164,5 +164,5 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
     assert verdict.rank is None
     assert verdict.hint.startswith(
-        "fine: 100 MB per hour cross racks without need: if fine of User"
+        "fine sends 100 MB per hour to other racks without need: if fine (User"
     )

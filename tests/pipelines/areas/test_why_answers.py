@@ -107,7 +107,9 @@ def test_no_area_is_left_without_an_answer_when_nothing_is_there(tmp_path: Path)
     warehouse = at_folder(tmp_path)
     make_tables(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
     rows = [row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] != "quotas"]
-    assert {(row["state"], row["finding"]) for row in rows} == {(NOTHING, "Nothing found.")}
+    assert {(row["state"], row["finding"]) for row in rows} == {
+        (NOTHING, "No row is about this name.")
+    }
 
 
 def test_tables_that_were_never_made_are_not_nothing(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(tmp_path: Pa
     make_tables_and_answers(warehouse, content)
     (row,) = (row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] == "racks")
     assert (row["state"], row["evidence"]["advice"]) == (PROBLEM, "set_producer_rack")
-    assert "that it sends per hour cross racks without need." in row["finding"]
+    assert "per hour to other racks without need." in row["finding"]
     assert "partitioner.rack.aware=true" in row["next_step"]
 
 
@@ -193,8 +195,8 @@ def test_what_part_of_its_reads_crossed_racks(tmp_path: Path) -> None:
     (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
     assert (row["state"], row["finding"]) == (
         PROBLEM,
-        "User:alice as orders is in az-b. It read 8.0 MB, most of it in az-b; 2.0 MB of it crossed "
-        "racks, 25 %.",
+        "User:alice as orders is in az-b. It read 8.0 MB, most of it in az-b; 2.0 MB of it (25 %) "
+        "crossed racks.",
     )
 
 
@@ -213,8 +215,8 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
     assert (row["state"], row["topic"]) == (PROBLEM, "t")
     assert row["finding"] == (
         "g lags behind t: 1,100 records are left, the oldest 11 min old; the lag grows. Cause 1: a "
-        "quota stops its fetches (consumer_byte_rate); confidence 0.95; throttle time share 0.508, "
-        "quota 500,000."
+        "quota stops its fetches (consumer_byte_rate); sure: 95 %; evidence: throttle time share "
+        "0.508, quota 500,000."
     )
     assert row["next_step"].startswith("raise consumer_byte_rate of its clients")
 
@@ -300,9 +302,9 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("broker_ms", "parts"),
     [
-        (3.0, "of 8 ms on average the broker took 3 ms, network and client 5 ms"),
+        (3.0, "The average was 8 ms: broker 3 ms, network and client 5 ms"),
         # The broker's minute has requests that the client's metrics lack.
-        (30.0, "on average the client measured 8 ms, and the broker 30 ms over other requests"),
+        (30.0, "The average was 8 ms by the client, and 30 ms by the broker over other requests"),
     ],
 )
 def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, parts: str) -> None:
@@ -322,8 +324,8 @@ def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, part
         row for row in rows_of(FolderReader(warehouse), "exports") if row["area"] == "latency"
     ]
     assert row["finding"] == (
-        "User:dave as exports: PRODUCE took 865 ms at most at broker 1 in the minute from 12:00 "
-        f"UTC; {parts}."
+        "User:dave as exports: the slowest PRODUCE took 865 ms at broker 1 in the minute from "
+        f"12:00 UTC. {parts}."
     )
 
 

@@ -45,12 +45,12 @@ def test_silence_is_measured_by_what_is_usual(
     (
         "silent",
         job_facts(last_trigger=NOON - timedelta(hours=3)),
-        ["no trigger for 3 h (bound: 10 min)"],
+        ["no trigger for 3 h (threshold: 10 min)"],
     ),
     (
         "no snapshot for long",
         job_facts("snapshot", last_trigger=NOON - timedelta(days=3)),
-        ["no trigger for 3 days (bound: 10 min)"],
+        ["no trigger for 3 days (threshold: 10 min)"],
     ),
     ("a command by hand", JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=3)}), []),
     (
@@ -59,7 +59,7 @@ def test_silence_is_measured_by_what_is_usual(
             JobFacts("job", {"last_trigger": NOON - timedelta(days=3), "batch_id": 7}),
             is_out_of_reach=True,
         ),
-        ["no trigger for 3 days (bound: 10 min)"],
+        ["no trigger for 3 days (threshold: 10 min)"],
     ),
     ("never reported", JobFacts("job", {}, CHECKPOINT), ["it never reported a batch"]),
     (
@@ -70,12 +70,12 @@ def test_silence_is_measured_by_what_is_usual(
     (
         "records wait",
         job_facts(behind_offsets=5, newest_event_time=NOON - timedelta(minutes=6)),
-        ["data from 6 min ago is not read yet (bound: 5 min)"],
+        ["data from 6 min ago is not read yet (threshold: 5 min)"],
     ),
     (
         "files wait",
         job_facts(unread=UnreadFiles(1, 9, NOON_MS - 301_000)),
-        ["data from 5 min ago is not read yet (bound: 5 min)"],
+        ["data from 5 min ago is not read yet (threshold: 5 min)"],
     ),
     ("files wait shortly", job_facts(unread=UnreadFiles(1, 9, NOON_MS - 299_000)), []),
     (
@@ -86,10 +86,10 @@ def test_silence_is_measured_by_what_is_usual(
     (
         "unreadable rows",
         job_facts(rows_in=1_000, rows_quarantined=11),
-        ["1.1 % of its rows quarantined (bound: 1 %)"],
+        ["1.1 % of its rows quarantined (threshold: 1 %)"],
     ),
     ("a few unreadable rows", job_facts(rows_in=1_000, rows_quarantined=10), []),
-    ("late rows", job_facts(rows_in=100, rows_late=6), ["6 % of its rows late (bound: 5 %)"]),
+    ("late rows", job_facts(rows_in=100, rows_late=6), ["6 % of its rows late (threshold: 5 %)"]),
     ("no rows", job_facts(rows_in=0, rows_late=None), []),
 )
 def test_a_job_past_a_bound_says_which(facts: JobFacts, expected: list[str]) -> None:

@@ -132,7 +132,7 @@ def test_an_incident_is_sent_when_it_opens_and_ten_minutes_after_it_ended(
     waits = "2 clients wait for a quota (producer_byte_rate of the default): a and b"
     assert [text.partition(" (")[0] for text in texts(server)] == [waits.partition(" (")[0]] * 2
     assert [body["kind"] for _, _, body in server.came] == ["incident_open", "incident_ended"]
-    assert texts(server)[1] == f"{waits} (2026-11-21 12:00 to 12:51 UTC: it ended)"
+    assert texts(server)[1] == f"{waits} (ended: 2026-11-21 12:00 to 12:51 UTC)"
 
 
 LAGS: Row = {"cluster_id": "c1", "known_at": at(60), "rank": 1, "cause": "no_members"}
@@ -251,10 +251,10 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
     assert (delivery.sent, delivery.pending, delivery.problem) == (4, 0, None)
     metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
     assert texts(server) == [
-        f"alert queue-time opened: {metric_text} is 6 s, bound 5 s",
+        f"alert queue-time opened: {metric_text} is 6 s (threshold 5 s)",
         "apply refused: user mallory: producer_byte_rate = 1000: 42 no",
-        "plan p2 waits: 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
-        f"alert queue-time closed (cleared): {metric_text}, worst 7 s",
+        "plan p2 waits with 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
+        f"alert queue-time closed (its value is normal again): {metric_text}, worst 7 s",
     ]
     path, headers, body = server.came[0]
     assert (path, headers["Idempotency-Key"]) == (PATH, body["id"])

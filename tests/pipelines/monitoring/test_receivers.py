@@ -87,7 +87,7 @@ def sent(conf: Conf, now: datetime = NOW) -> list[tuple[str, int]]:
 
 
 OPENED = "alert lag opened: group_lag of group_id billing: lag_s 734"
-CLOSED = "alert lag closed (cleared): group_lag of group_id billing"
+CLOSED = "alert lag closed (its row is gone): group_lag of group_id billing"
 
 
 @cases("form", *((form, form) for form in FORMATS))

@@ -62,7 +62,7 @@ def test_what_was_given_back_is_held_no_more(warehouse: Warehouse) -> None:
 def test_a_change_without_an_end_is_an_alarm(warehouse: Warehouse) -> None:
     (alarm,) = changes_section(warehouse, step(0, "begun")).alarms
     assert alarm.severity == NOW
-    assert "because a run was cut off: 1." in alarm.text
+    assert "1 change has no end, because a run was cut off." in alarm.text
 
 
 def test_changes_of_other_clusters_are_theirs(warehouse: Warehouse) -> None:

@@ -148,7 +148,7 @@ def test_without_a_request_log_storage_alone_has_a_cost(warehouse: Warehouse) ->
     make_tables(warehouse, alone)
     scope = owned(warehouse, TEAMS)
     assert blocks(scope, ())[1].sentences == (
-        "No bytes between racks were read in this time. That needs a request log, sampled or "
+        "No bytes between racks are known of this time. That needs a request log, sampled or "
         "whole.",
         "Clients and topics cost 24.00 EUR in all, without replication between racks: 24.00 EUR "
         "kept on disks.",

@@ -63,7 +63,7 @@ def test_without_a_whole_period_before_one_sentence_says_so(warehouse: Warehouse
 
 def test_a_warehouse_without_clients_knows_neither_changes_nor_costs(warehouse: Warehouse) -> None:
     for block in blocks(scope(warehouse), ()):
-        assert block.sentences[0].startswith("Nothing is known: ")
+        assert block.sentences[0].startswith("No ")
         assert block.action == ""
 
 
@@ -106,7 +106,7 @@ def test_costs_are_amounts_with_prices(warehouse: Warehouse) -> None:
 def test_each_alarm_has_one_action_and_the_worst_comes_first() -> None:
     own = ReportSection("Own", alarms=(alarm(SOON, "Near.", "Do this."),), advice="That; more.")
     other = ReportSection("Other", alarms=(alarm(AT_ONCE, "Bad."),), advice="Do one; do two.")
-    quiet = ReportSection("Quiet", alarms=(alarm(SOON, "Odd."),), advice="Nothing.")
+    quiet = ReportSection("Quiet", alarms=(alarm(SOON, "Odd."),), advice="No step is needed.")
     actions = [(each.alarm.text, each.action) for each in to_dos([own, other, quiet])]
     assert actions == [("Bad.", "Do one."), ("Near.", "Do this."), ("Odd.", "")]
 

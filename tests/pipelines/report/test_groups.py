@@ -15,7 +15,7 @@ def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehou
     make_tables_and_answers(warehouse, tables)
     section = groups.section(scope(warehouse))
     assert section.sentences == (
-        "1 pair of a group and a topic; the lag of g is more than a minute.",
+        "1 pair of a group and a topic; the lag of g is longer than a minute.",
     )
     (alarm,) = section.alarms
     assert (alarm.problem, alarm.text) == (
@@ -50,5 +50,5 @@ def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
 def test_a_group_that_keeps_up_has_nothing_to_do(warehouse: Warehouse) -> None:
     make_tables_and_answers(warehouse, lagging((0, 1_000, 2_000)))
     section = groups.section(scope(warehouse))
-    assert section.advice.startswith("Nothing")
-    assert section.sentences == ("1 pair of a group and a topic; none lags by more than a minute.",)
+    assert section.advice.startswith("No step is needed")
+    assert section.sentences == ("1 pair of a group and a topic; no lag is longer than a minute.",)

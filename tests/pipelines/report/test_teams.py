@@ -80,7 +80,7 @@ def test_costs_and_stored_bytes_are_known_or_say_why_not(warehouse: Warehouse) -
     assert rows["pay's", "pay_ments"][-3:] == ("1.2 kB", "", "")
     assert rows["no team", "t"][-3:] == ("not known", "", "less than 0.01 EUR")
     reasons = " ".join(section.left_out)
-    assert "Stored bytes and their cost are those of the 30 min between snapshots." in reasons
+    assert "Stored bytes and their cost cover the 30 min between snapshots." in reasons
     assert "1 topic has hours with a replica of unknown size" in reasons
     assert "No cost is known" not in reasons
 
@@ -88,9 +88,9 @@ def test_costs_and_stored_bytes_are_known_or_say_why_not(warehouse: Warehouse) -
 def test_without_teams_the_section_names_the_key_of_conf(warehouse: Warehouse) -> None:
     make_tables(warehouse, {"traffic": [sent(5, "t")]})
     section = teams.section(owned(warehouse, []))
-    assert section.sentences[0].startswith("Conf names no teams (`teams`)")
-    assert section.advice == "Nothing."
-    assert "No cost is known: no snapshot has a price of conf (`prices`)." in section.left_out
+    assert section.sentences[0].startswith("Conf names no `teams`")
+    assert section.advice == "No step is needed."
+    assert "Costs are not known: no snapshot has prices of conf (`prices`)." in section.left_out
 
 
 @pytest.mark.parametrize("pattern", ["", "a" * 256, "*a*a*a*a*", "a\nb", "{cluster}"])

@@ -60,7 +60,7 @@ def test_where_nothing_is_wrong_nothing_is_to_do(quiet: Warehouse, title: str) -
     if title == "Quality of the tables":
         assert section.advice == "Run `quotaflow check`, best on a schedule."
     else:
-        assert section.advice == "" or section.advice.startswith("Nothing"), section
+        assert section.advice == "" or section.advice.startswith("No step is needed"), section
 
 
 def alarms(section: ReportSection, rank: int) -> str:
@@ -85,7 +85,7 @@ def test_a_quota_that_throttled_is_not_near_at_the_same_time(warehouse: Warehous
     assert alarms(section, AT_ONCE) == "Quotas throttled User:dave for 900 ms in all."
     assert "eve" in alarms(section, AT_ONCE + 1)
     assert "dave" not in alarms(section, AT_ONCE + 1)
-    assert "1 of 2 quotas in use throttled their clients, and 1 came near" in section.sentences[1]
+    assert "1 of 2 quotas in use throttled their clients; 1 came near" in section.sentences[1]
 
 
 def test_a_throttled_share_consumer_is_named_and_its_use_is_a_lower_bound(
@@ -121,7 +121,7 @@ def test_old_facts_leave_nothing_that_should_change(warehouse: Warehouse) -> Non
     make_tables_and_answers(warehouse, content | {"pipeline_progress": fresh(then)})
     section = plan.section(scope(warehouse))
     assert section.sentences[0] == "No change waits."
-    assert section.advice == "Nothing."
+    assert section.advice == "No step is needed."
     assert section.alarms == ()
     assert all("age of" in cells[-1] for cells in section.grids[1].rows)
 
@@ -150,7 +150,7 @@ def test_without_a_quota_of_conf_no_one_is_said_to_stay_within_it(warehouse: War
     assert section.sentences == (
         "1 principal took 3 new ids; conf sets no quota for them (producer_ids).",
     )
-    assert section.advice == "Nothing: nobody is accused."
+    assert section.advice == "No step is needed: no burst accuses a principal."
 
 
 @cases(
@@ -158,7 +158,7 @@ def test_without_a_quota_of_conf_no_one_is_said_to_stay_within_it(warehouse: War
     ("unreadable rows", "quarantined", "`quotaflow show quarantine`"),
     ("late rows", "late", "`quotaflow rebuild`"),
     ("results that fail", "failed", "`quotaflow doctor`"),
-    ("rows left out on purpose", "left_out", "Nothing."),
+    ("rows left out on purpose", "left_out", "No step is needed."),
 )
 def test_what_helps_against_unused_rows_is_by_their_outcome(
     warehouse: Warehouse, outcome: str, advice: str
@@ -175,5 +175,5 @@ def test_reads_that_went_wrong_call_for_no_setting(warehouse: Warehouse) -> None
     make_tables(warehouse, content)
     make_answers(warehouse, "SELECT * FROM read_problems")
     section = fetches.section(scope(warehouse))
-    assert section.advice.startswith("`quotaflow why NAME` shows why reads fail")
+    assert section.advice.startswith("Run `quotaflow why orders`: it says why reads fail")
     assert "settings" not in section.advice

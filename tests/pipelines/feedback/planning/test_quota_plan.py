@@ -83,34 +83,34 @@ def test_the_value_of_a_row(row: DesiredConfig, value: str | None) -> None:
     (
         "an hour of history",
         desired(config_value="25", history_s=3_600.0),
-        "its usage is known for 3600 s, and plan.min_history_s is 604800",
+        "its usage is known for 60 min, and plan.min_history_s requires 7 days",
     ),
     ("no usage", desired(config_value="25", history_s=USED["history_s"]), "at its busiest broker"),
     ("an offence of no size", offending(None), "the number of new ids is not known"),
     (
         "a restore could not set Long.MAX",
         offending(prior_value="9223372036854775807"),
-        "could not be restored",
+        "a restore would fail",
     ),
     (
         "a row without an offence lowers nothing",
         desired(config_value="25", prior_value="1000000", **USED),
-        "this row limits nobody",
+        "this row proposes no limit",
     ),
     (
         "also if it says that it does",
         desired(config_value="25", prior_value="1000000", direction=TIGHTEN, **USED),
-        "this row limits nobody",
+        "this row proposes no limit",
     ),
     (
         "one that says no direction raises nothing",
         desired(config_value="2000000", prior_value="1000000", **USED),
-        "this row raises none",
+        "this row proposes no raise",
     ),
     (
         "nor takes the place of a default with more",
         desired(config_value="2500000", quota_in_force=1e6, **USED),
-        "this row raises none",
+        "this row proposes no raise",
     ),
 )
 def test_what_is_not_planned(row: DesiredConfig, why: str) -> None:
