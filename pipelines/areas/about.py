@@ -27,9 +27,6 @@ _PRINCIPALS = (
     "SELECT DISTINCT principal FROM quota_usage "
     "WHERE {of_cluster} AND {is_client_id} AND event_time >= {day}"
 )
-_LAST = (
-    "SELECT max(event_time) AS last FROM quota_usage WHERE {of_cluster} AND event_time >= {until}"
-)
 # What it read and wrote, most bytes first; an id has its name from any time.
 _TOPICS = (
     "SELECT coalesce(traffic.topic, topic_ids.topic) AS topic, sum(traffic.bytes) AS n "
@@ -79,7 +76,7 @@ def scope_about(
     start = min(newest.start, end - period.lookback)
     about = About(subject, _principals(reader, of_cluster, subject, min(start, end - DAY)))
     scope = Scope(reader, cluster, start, end, datetime.now(UTC), conf, about)
-    about = replace(about, topics=_topics(scope, subject), is_recent=_is_recent(scope))
+    about = replace(about, topics=_topics(scope, subject), is_recent=last - end < DAY)
     return replace(scope, about=about)
 
 
@@ -87,11 +84,12 @@ def _principals(
     reader: Reader, of_cluster: str, subject: Subject, since: datetime
 ) -> tuple[str, ...]:
     """Those it names, and those of its clients."""
-    of_clients = {principal for principal, _ in subject.clients if principal}
-    is_client_id = any_of("client_id", subject.client_ids)
-    parts = {"of_cluster": of_cluster, "is_client_id": is_client_id, "day": literal(since)}
-    of_ids = {row["principal"] for row in reader.rows(filled(_PRINCIPALS, parts))}
-    return tuple(sorted({*subject.principals, *of_clients, *(each for each in of_ids if each)}))
+    every = {*subject.principals, *(principal for principal, _ in subject.clients)}
+    if subject.client_ids:
+        is_client_id = any_of("client_id", subject.client_ids)
+        parts = {"of_cluster": of_cluster, "is_client_id": is_client_id, "day": literal(since)}
+        every |= {row["principal"] for row in reader.rows(filled(_PRINCIPALS, parts))}
+    return tuple(sorted(filter(None, every)))
 
 
 def _newest(
@@ -125,12 +123,6 @@ def _newest(
     # Include the window that starts then, for any length of windows.
     end = newest + timedelta(minutes=1)
     return TimeRange(newest, min(at, end) if at else end)
-
-
-def _is_recent(scope: Scope) -> bool:
-    """Whether the cluster's newest window is of the day after the scope's end."""
-    (row,) = scope.rows(_LAST)
-    return bool(row["last"] is None or row["last"] - scope.until < DAY)
 
 
 def _topics(scope: Scope, subject: Subject) -> tuple[str, ...]:

@@ -55,6 +55,16 @@ FROM (
 ) AS shrinks
 WHERE nth = 1 AND ended_at IS NULL
 """
+_ADDED = """
+SELECT cluster_id, topic, partition, broker_id, true AS is_added
+FROM (
+    SELECT *, row_number() OVER (
+        PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time DESC) AS nth
+    FROM moving_replicas
+) AS changes
+WHERE nth = 1 AND NOT is_removed AND role = 'adding'
+"""
+"""Replicas that a move adds, by the last snapshot."""
 EVERY_MOVE = Question(
     "SELECT * FROM reassignments WHERE {of_cluster}",
     "requested_time DESC, topic, partition, replica_id",
@@ -149,8 +159,7 @@ OUT_OF_SYNC = RowProblem(
     question=Question(
         "SELECT cluster_id, topic_id, topic, partition, "
         "CAST(count(*) AS BIGINT) AS out_of_sync, min(valid_from) AS valid_from "
-        "FROM current_replicas LEFT JOIN (SELECT cluster_id, topic, partition, "
-        "replica_id AS broker_id, true AS is_added FROM ongoing_moves) AS moves "
+        f"FROM current_replicas LEFT JOIN ({_ADDED.strip()}) AS moves "
         "USING (cluster_id, topic, partition, broker_id) "
         "WHERE {of_cluster} AND {is_topic} AND NOT is_in_sync AND is_added IS NULL "
         "GROUP BY cluster_id, topic_id, topic, partition",

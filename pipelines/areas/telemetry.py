@@ -49,9 +49,13 @@ _ENDED = (
 # A client with an old subscription (UNKNOWN_SUBSCRIPTION_ID) asks for the new one, and goes on.
 _REJECTED = (
     "SELECT cluster_id, principal, client_id, client_ids, error_code, error_name, pushes, "
-    "last_seen FROM telemetry_rejections "
-    "WHERE {of_cluster} AND {is_program} AND {in_day:first_seen:last_seen} "
-    "AND error_code IS DISTINCT FROM 117"
+    "last_seen FROM (SELECT cluster_id, principal, "
+    "CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END "
+    "AS client_id, count(DISTINCT client_id) AS client_ids, error_code, max(error_name) AS "
+    "error_name, count(*) AS pushes, min(event_time) AS first_seen, max(event_time) AS last_seen "
+    "FROM rejected_pushes WHERE {of_cluster} AND error_code IS DISTINCT FROM 117 "
+    "GROUP BY cluster_id, principal, client_pattern, error_code) AS every_error "
+    "WHERE {is_program} AND {in_day:first_seen:last_seen}"
 )
 _WITHOUT_OF_NAME = (
     "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_program} "

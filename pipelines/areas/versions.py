@@ -30,7 +30,7 @@ _ERRORS = (
     "FROM (SELECT * FROM requests WHERE {of_cluster} AND {is_client} AND {within:event_time} "
     "AND replica_id IS NULL AND error_code <> 0) AS requests "
     "LEFT JOIN error_names AS names ON requests.error_code = names.error_code "
-    "GROUP BY ALL ORDER BY requests DESC, api, error_code"
+    "GROUP BY ALL ORDER BY requests DESC, api, error_code, principal, client_id"
     " LIMIT {limit}"
 )
 

@@ -67,7 +67,10 @@ AREAS: tuple[WhyArea, ...] = (
 )
 """Every area is asked about every name."""
 
-_OTHERS = {"current_client_quotas", "current_replicas", "ongoing_moves", "error_names"}
+_OTHERS = {
+    *("current_client_quotas", "current_replicas", "moving_replicas"),
+    *("rejected_pushes", "error_names"),
+}
 """What areas read beside their tables."""
 _MAX_FACTS = 3
 MAX_FINDINGS = 50
