@@ -20,7 +20,8 @@ from typing import Protocol, TypeVar
 _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _INHERITED = re.compile(r"from (\w+): (\S.*)")
 _QUESTION = re.compile(r"[A-Z][^.?]*\. [A-Z].*\?")
-_STAR = re.compile(r"^SELECT\s+\*(?:,(.*?)\n| )FROM ", re.M | re.S)
+# At the start of a line. An expression that begins with letters is found sooner than one with ^.
+_STAR = re.compile(r"SELECT(?<![^\n]SELECT)\s+\*(?:,(.*?)\n| )FROM ", re.S)
 _COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _BRACKETS = re.compile(r"\([^()]*\)")
 _NEAR = 0.6
@@ -47,18 +48,19 @@ class HeadError(ValueError):
 
 def split(text: str) -> tuple[list[str], str]:
     """The lines of the head, without their dashes, and what follows it."""
-    lines = text.splitlines()
-    head = []
-    for line in lines:
-        if not line.startswith("--"):
-            break
-        head.append(line.removeprefix("--").removeprefix(" ").rstrip())
-    return head, "\n".join(lines[len(head) :]).strip()
+    end = 0
+    while text.startswith("--", end):
+        end = text.find("\n", end) + 1 or len(text)
+    lines = text[:end].splitlines()
+    head = [line.removeprefix("--").removeprefix(" ").rstrip() for line in lines]
+    return head, text[end:].strip()
 
 
 def without_comments(sql: str) -> str:
     """A query without lines that are comments: what these name is not read."""
-    lines = (line for line in sql.splitlines() if not line.lstrip().startswith("--"))
+    if "--" not in sql:
+        return sql.strip()
+    lines = [line for line in sql.splitlines() if not line.lstrip().startswith("--")]
     return "\n".join(lines).strip()
 
 

@@ -67,7 +67,7 @@ _STEPS = (
     ("(?i)_[0-9a-z]{8,}§", "*"),
     ("[*0-9]+", "*"),
 )
-_CALL = re.compile(r"\bprogram_of\(([\w.]+)\)")
+_CALL = re.compile(r"program_of(?<!\wprogram_of)\(([\w.]+)\)")
 
 
 def _nested(text: str, matches: str, step: Callable[[str, str, str], str]) -> str:

@@ -22,18 +22,19 @@ def load() -> Mapping[str, View]:
     root = resources.files("quotaflow.schemas.views")
     files = sorted(_files(root), key=lambda file: file.name)
     texts = {file.name.removesuffix(".sql"): file.read_text(encoding="utf-8") for file in files}
-    queries = {name: head.without_comments(text) for name, text in texts.items()}
+    queries = {name: head.without_comments(head.split(text)[1]) for name, text in texts.items()}
     reads = {name: queries.keys() & _read(sql) for name, sql in queries.items()}
-    described = {
-        table.name: {c.name: ViewColumn(c.name, c.comment) for c in table.columns}
-        for table in TABLES.values()
-    }
     loaded: dict[str, View] = {}
+
+    @cache
+    def columns(source: str) -> Mapping[str, ViewColumn]:
+        if source in loaded:
+            return {column.name: column for column in loaded[source].columns}
+        return {c.name: ViewColumn(c.name, c.comment) for c in TABLES[source].columns}
+
     for name in TopologicalSorter(reads).static_order():
-        read = _read(queries[name])
-        columns = {source: described[source] for source in described if source in read}
-        loaded[name] = parse(name, texts[name], columns)
-        described[name] = {column.name: column for column in loaded[name].columns}
+        sources = _read(queries[name]) & (TABLES.keys() | loaded.keys())
+        loaded[name] = parse(name, texts[name], {source: columns(source) for source in sources})
     return loaded
 
 

@@ -12,9 +12,10 @@ from quotaflow.schemas.levels import LEVELS
 from quotaflow.schemas.table import Column, Table
 from quotaflow.schemas.tables import declared
 
-_SOURCE = re.compile(r"^--   from (\w+):", re.M)
+# An expression that begins with its letters is found ten times as fast as one with an anchor.
+_SOURCE = re.compile(r"\n--   from (\w+):")
 # What only the head of a result names, because its text reads a shared view of it.
-_READ = re.compile(r"^-- facts: (\w+)|^--   (\w+): (?:from|changes) ", re.M)
+_NAMED = re.compile(r"\n-- facts: (\w+)"), re.compile(r"\n--   (\w+): (?:from|changes) ")
 
 
 class _Head(Protocol):
@@ -47,9 +48,10 @@ def _read(
     def head(name: str) -> _AnyHead:
         if name not in heads:
             text = texts[name]
-            _, _, query = text.partition("\n\n")
-            read = {*re.findall(r"\w+", query), *chain(*_READ.findall(text))}
-            sources = read & {*_SOURCE.findall(text)} & {*tables, *texts}
+            top, _, query = text.partition("\n\n")
+            read = {*chain(*(each.findall(top) for each in _NAMED))}
+            sources = {each for each in _SOURCE.findall(top) if each in read or each in query}
+            sources &= {*tables, *texts}
             heads[name] = parse(name, text, {each: columns(each) for each in sources})
         return heads[name]
 
