@@ -49,6 +49,10 @@ class JobError(QuotaflowError):
     """A job failed, and a new start does not help. Rows that it wrote are consistent."""
 
 
+class ReceiverAwayError(QuotaflowError):
+    """The receiver of the points of clients does not answer: the batch is sent again later."""
+
+
 class NeverMadeError(QuotaflowError):
     """A declared table does not exist in the warehouse's folder or object store yet."""
 

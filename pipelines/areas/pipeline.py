@@ -50,7 +50,7 @@ SELECT
     max(event_time) AS newest
 FROM pipeline_progress
 WHERE {of_cluster} AND {within:event_time}
-    AND outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed')
+    AND outcome IN ('left_out', 'late', 'quarantined', 'doubtful', 'failed', 'refused')
 GROUP BY cluster_id, job, coalesce(target, ''), outcome, coalesce(reason, 'no reason given')
 """,
     "CASE outcome WHEN 'failed' THEN 0 WHEN 'quarantined' THEN 1 WHEN 'late' THEN 2 ELSE 3 END, "

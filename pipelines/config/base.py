@@ -116,6 +116,7 @@ _UNPRINTED = {
     ("spark", "conf"),
     ("warehouse", "store"),
     ("alerts", "receivers"),
+    ("monitoring", "forward"),
     ("serve", "token"),
     ("feedback", "signing_keys"),
 }

@@ -16,7 +16,7 @@ _INTEGERS = _names("""
     found ids lag lagging_minutes largest_response_max_bytes matching max_throttle_time_ms new_ids
     partition priority rank recommended_value redirect_loop_answers replica_id replicas resets
     response_max_bytes row_count rows_failed rows_in rows_late rows_left_out rows_out
-    rows_quarantined source_ids throttled_requests too_small_answers total windows_over
+    rows_quarantined rows_refused source_ids throttled_requests too_small_answers total windows_over
     windows_throttled
 """)
 _NUMBERS = _names("""

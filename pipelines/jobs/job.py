@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.compute.maintainer import ResultMaintainer
@@ -44,7 +45,10 @@ class JobEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One query. `topic` is the key of conf's ingest section that names the topic it reads."""
+    """One query. `topic` is the key of conf's ingest section that names the topic it reads.
+
+    `needs` is another key of conf: without a value the job is off, as without a topic.
+    """
 
     name: str
     doc: str
@@ -52,6 +56,7 @@ class Job:
     fills: tuple[Table, ...]
     start: "Callable[[JobEnvironment, sinks.Trigger], StreamingQuery]"
     topic: str | None = None
+    needs: str | None = None
     looks_up: tuple[Table, ...] = ()
     results: "Callable[[Conf], tuple[Result, ...]] | None" = None
 
@@ -59,9 +64,14 @@ class Job:
     def appends(self) -> bool:
         """Whether the job appends rows, so that without its checkpoint it would append them twice.
 
-        A job of results replaces the rows that it computes again.
+        A job of results replaces the rows that it computes again, and one may only count.
         """
-        return self.results is None
+        return self.results is None and self.fills != (PIPELINE_PROGRESS,)
+
+    def off_by(self, conf: Conf) -> str | None:
+        """The key of conf that switches the job off, by being null."""
+        key = f"ingest.{self.topic}" if self.topic else self.needs
+        return key if key and attrgetter(key)(conf) is None else None
 
     def refresh(self, environment: JobEnvironment) -> None:
         """Bring results up to date without new facts: their lookup tables may have new rows."""

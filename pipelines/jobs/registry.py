@@ -8,7 +8,7 @@ from quotaflow.pipelines.compute.affected import counting
 from quotaflow.pipelines.compute.maintainer import ResultMaintainer
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.facts import client_metrics, fetches
+from quotaflow.pipelines.facts import client_metrics, fetches, forward_metrics, otlp_receiver
 from quotaflow.pipelines.facts.ingest import INGESTS
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
 from quotaflow.pipelines.results import declared
@@ -54,6 +54,17 @@ def _fetches(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQ
     arrived = fetches.arrivals(rows, warehouse)
     write = fetches.Fetches(conf.fetch_sessions, conf.results.task_memory_mb).write
     return sinks.start(arrived, "fetches", warehouse, write, trigger)
+
+
+def _forward_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
+    conf, warehouse = environment.conf, environment.warehouse
+    forward, table = conf.monitoring.forward, CLIENT_METRICS.name
+    assert forward is not None
+    points = sources.read_table(
+        environment.spark, conf.results, warehouse, table, forward_metrics.READ
+    )
+    write = forward_metrics.PointForwarding(forward, otlp_receiver.endpoint(forward)).write
+    return sinks.start(points, forward_metrics.JOB, warehouse, write, trigger)
 
 
 def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]]) -> Job:
@@ -140,6 +151,14 @@ JOBS: dict[str, Job] = {
             reads=REQUESTS.name,
             fills=(FETCHES, FETCH_SESSIONS, PIPELINE_PROGRESS),
             start=_fetches,
+        ),
+        Job(
+            name=forward_metrics.JOB,
+            doc="sends the points of clients to a receiver of OTLP",
+            reads=CLIENT_METRICS.name,
+            fills=(PIPELINE_PROGRESS,),
+            start=_forward_metrics,
+            needs="monitoring.forward",
         ),
         result_job(
             "request_results",

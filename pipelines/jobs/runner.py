@@ -40,6 +40,7 @@ Report = Callable[[str], None]
 _RETRIES = 5
 _POLL_S, _SHORT_POLL_S = 2, 0.1
 _FAILURES_FORGOTTEN_AFTER_S = 600
+_PAUSE_S = 60
 _FEW_RECORDS = 3_000_000
 """Up to so many records a run costs less without the JVM's second compiler. That takes 38 s of CPU
 in a run of 2 million, and without it a record takes 10 us more."""
@@ -63,6 +64,10 @@ def run(
     conf.privacy.pseudonyms()  # raises an error for a missing key before anything starts
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
+        for job in JOBS.values():
+            # Else upkeep would keep for it what it has not read.
+            if job.needs and job.off_by(conf):
+                identity.set_aside(warehouse.checkpoint(job.name))
         _check_state(chosen, warehouse)
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
         gaps = _gaps(conf, chosen, warehouse)
@@ -164,6 +169,7 @@ class _Runner:
         self.answers = RegularRefresh(environment, report)
         self.failures: dict[str, list[float]] = {}
         self.reported: set[str] = set()
+        self.paused_until: dict[str, float] = {}
 
     def run(self, jobs: list[Job], every_s: int | None) -> int:
         """Run jobs once, or again and again; returns the number of rows read."""
@@ -217,6 +223,8 @@ class _Runner:
             query.awaitTermination()
         except StreamingQueryException as error:
             self.log.finish(job)
+            if self._is_receiver_away(job, error, "the next run"):
+                return None
             self._wait_before_retry(job, error)
             return self._start(job, sinks.ONCE)
         return None
@@ -279,12 +287,24 @@ class _Runner:
             if line not in self.reported:
                 self.reported.add(line)
                 self.report(logs.warning(line, job.name))
-        if query.isActive:
+        if query.isActive or time.monotonic() < self.paused_until.get(job.name, 0):
             return query
-        error = query.exception()
-        self.log.finish(job)
-        self._wait_before_retry(job, error or JobError(f"{job.name} stopped without a reason"))
+        if self.paused_until.pop(job.name, None) is None:
+            error = query.exception() or JobError(f"{job.name} stopped without a reason")
+            self.log.finish(job)
+            if self._is_receiver_away(job, error, f"{_PAUSE_S} s"):
+                self.paused_until[job.name] = time.monotonic() + _PAUSE_S
+                return query
+            self._wait_before_retry(job, error)
         return self._start(job, trigger)
+
+    def _is_receiver_away(self, job: Job, error: Exception, again: str) -> bool:
+        """Whether a query failed only by a receiver, which no other job waits for; reports it."""
+        is_away = failures.is_receiver_away(str(error))
+        if is_away:
+            why = failures.one_line(error)
+            self.report(logs.warning(f"{why}; its batch is sent again in {again}", job.name))
+        return is_away
 
     def _wait_before_retry(self, job: Job, error: Exception) -> None:
         recent = [

@@ -10,7 +10,7 @@ from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 
 
 def jobs(names: list[str], conf: Conf) -> list[Job]:
-    """The jobs of these names and groups (all without names) whose topics conf does not switch off.
+    """The jobs of these names and groups (all without names) that conf does not switch off.
 
     Raises ConfigError for an unknown name, with the nearest one, and for a job that is named and
     switched off.
@@ -26,7 +26,7 @@ def jobs(names: list[str], conf: Conf) -> list[Job]:
     for job in chosen:
         if job.name in names:
             refuse_off(job, conf)
-    return [job for job in chosen if not _is_off(job, conf)]
+    return [job for job in chosen if not job.off_by(conf)]
 
 
 def dependencies(chosen: Collection[Job]) -> dict[str, set[str]]:
@@ -43,13 +43,9 @@ def _feeds(filling: Job, reading: Job) -> bool:
 
 
 def refuse_off(job: Job, conf: Conf) -> None:
-    """Raise ConfigError for a job whose topic conf switches off."""
-    if _is_off(job, conf):
-        raise ConfigError(f"{job.name} reads ingest.{job.topic}, which conf sets to null")
-
-
-def _is_off(job: Job, conf: Conf) -> bool:
-    return job.topic is not None and getattr(conf.ingest, job.topic) is None
+    """Raise ConfigError for a job that conf switches off."""
+    if key := job.off_by(conf):
+        raise ConfigError(f"{job.name} needs {key}, which conf sets to null")
 
 
 def _nearest(name: str) -> str:

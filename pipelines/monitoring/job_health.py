@@ -55,6 +55,7 @@ class JobHealth:
     rows_late: int | None
     rows_duplicate: int | None
     rows_quarantined: int | None
+    rows_refused: int | None
     state_rows: int | None
     state_bytes: int | None
     problems: tuple[str, ...]
@@ -80,6 +81,7 @@ def job_health(facts: JobFacts, now: datetime, bounds: HealthSection) -> JobHeal
         rows_late=row.get("rows_late"),
         rows_duplicate=row.get("rows_duplicate"),
         rows_quarantined=row.get("rows_quarantined"),
+        rows_refused=row.get("rows_refused"),
         state_rows=row.get("state_rows"),
         state_bytes=row.get("state_bytes"),
         problems=tuple(_problems(facts, behind_s, now, bounds)),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 
-from quotaflow.pipelines.config import secrets
+from quotaflow.pipelines.config import addresses, secrets
 from quotaflow.pipelines.config.receivers import Receiver
 from quotaflow.pipelines.monitoring import formats, webhook
 from quotaflow.pipelines.monitoring.notifications import Notification
@@ -111,7 +111,7 @@ class _Server:
         else:
             smtp = smtplib.SMTP(self.host, self.port, timeout=self.timeout_s)
         try:
-            if self.port != _SMTPS and not webhook.is_loopback(self.host):
+            if self.port != _SMTPS and not addresses.is_loopback(self.host):
                 smtp.starttls(context=tls)
             if self.login:
                 smtp.login(*self.login)

@@ -3,19 +3,17 @@
 The address is a secret: anyone who has it can post. No message, error or log contains it.
 """
 
-import ipaddress
 import json
-import logging
 from dataclasses import dataclass, field
 from typing import Any
 
 import urllib3
-from urllib3.exceptions import HTTPError, LocationParseError
-from urllib3.util import Retry, Timeout, parse_url
+from urllib3.exceptions import HTTPError
+from urllib3.util import Retry, Timeout
 
-from quotaflow.pipelines.config import secrets
+from quotaflow.pipelines.config import addresses
 from quotaflow.pipelines.config.receivers import Receiver
-from quotaflow.pipelines.errors import ConfigError, QuotaflowError
+from quotaflow.pipelines.errors import QuotaflowError
 
 _RETRIED = (429, 500, 502, 503, 504)
 _OK, _REDIRECT, _REFUSAL = 200, 300, 400
@@ -65,10 +63,7 @@ def address(conf: Receiver, url: str, key: str) -> Address:
 
     Raises ConfigError for a forbidden one, without repeating it.
     """
-    # urllib3 logs each retry with the path, which is secret.
-    logging.getLogger("urllib3").setLevel(logging.CRITICAL)
-    url = secrets.look_up(key, url).strip()
-    _check(url, key)
+    url = addresses.checked(url, key)
     retries = Retry(
         total=conf.max_attempts - 1,
         redirect=False,
@@ -83,29 +78,6 @@ def address(conf: Receiver, url: str, key: str) -> Address:
     timeout = Timeout(connect=conf.timeout_s, read=conf.timeout_s)
     agent = {"User-Agent": "quotaflow"}
     return Address(url, urllib3.PoolManager(retries=retries, timeout=timeout, headers=agent))
-
-
-def _check(url: str, key: str) -> None:
-    try:
-        parts = parse_url(url)
-    except LocationParseError:
-        raise ConfigError(f"{key} does not refer to an address: https://host/path") from None
-    if not parts.host or parts.scheme not in {"http", "https"}:
-        raise ConfigError(f"{key} does not refer to an address: https://host/path")
-    if parts.auth is not None:
-        raise ConfigError(f"{key}: an address with a login: remove it")
-    if parts.scheme == "http" and not is_loopback(parts.host):
-        raise ConfigError(f"{key}: plain http: only https, but for this machine itself")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is of this machine itself."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _problem(status: int) -> Refusal | None:

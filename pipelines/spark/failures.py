@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from quotaflow.pipelines.errors import JobError, QuotaflowError
+from quotaflow.pipelines.errors import JobError, QuotaflowError, ReceiverAwayError
 from quotaflow.pipelines.spark import catalog_errors
 from quotaflow.pipelines.spark.spark_errors import bridge_errors, spark_errors
 
@@ -41,6 +41,11 @@ _NO_SPACE = ("No space left on device", "Disk quota exceeded")
 def is_transient(message: str) -> bool:
     """Whether a failed query is worth starting again as it is."""
     return any(sign in message for sign in _TRANSIENT)
+
+
+def is_receiver_away(message: str) -> bool:
+    """Whether a query failed only because the receiver of its points does not answer."""
+    return ReceiverAwayError.__name__ in message
 
 
 def one_line(error: BaseException) -> str:

@@ -102,6 +102,12 @@ def _start_file(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".start.json")
 
 
+def set_aside(checkpoint: Path) -> None:
+    """Move the checkpoint of a query aside, if it ever started."""
+    if is_started(checkpoint):
+        _set_aside(checkpoint)
+
+
 def _set_aside(checkpoint: Path) -> None:
     name = query_id(checkpoint) if is_named(checkpoint) else "nameless"
     aside = checkpoint.with_suffix(f".{name}.old")

@@ -166,8 +166,9 @@ class Batch:
 class Count:
     """Rows of a batch with one outcome.
 
-    The outcome is in, out, left_out, quarantined, doubtful, late, failed, lost or removed.
-    Doubtful rows are in a table, without the value that `reason` says.
+    The outcome is in, out, left_out, quarantined, doubtful, late, failed, refused, lost or removed.
+    Doubtful rows are in a table, without the value that `reason` says. Refused are those that a
+    receiver did not take.
     `is_nothing_there`: the source answered that it has no rows.
     """
 

@@ -29,9 +29,10 @@ OF_OTHERS = {
     *("oauthbearer.secured", "kubernetes.pod.name", "kubernetes.pod_name"),
     *("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "identityPoolId", "logicalCluster", "Secret"),
     *("CheckpointFileManager", "spark.executor.memoryOverhead", "stopTimeout", "_last_checkpoint"),
+    *("deltatocumulative", "out_of_order_time_window", "otlp.promote_resource_attributes"),
     *("OFF", "ps", "CLASSİC", "DATABRICKS_HOST", "DATABRICKS_TOKEN", "SPARK_REMOTE"),
 }
-"""Words of clouds, of shippers, of Spark and Delta, of loggers, and of an operating system."""
+"""Words of clouds, shippers, Spark and Delta, loggers, Prometheus, and an operating system."""
 EXAMPLES = {
     *("dev_you_quotaflow", "quotaflow_dev_you", "quotaflow_operator_dev_you"),
     *("my.topic", "my_topic"),

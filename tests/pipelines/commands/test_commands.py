@@ -24,7 +24,7 @@ from ...own_process import printed_by, python
 
 QUOTAFLOW = [sys.executable, "-m", "quotaflow.pipelines"]
 ROOT = Path(__file__).parents[3]
-NO_TOPIC = "ingest_otlp reads ingest.otlp_topic, which conf sets to null"
+NO_TOPIC = "ingest_otlp needs ingest.otlp_topic, which conf sets to null"
 
 
 @pytest.fixture(autouse=True)

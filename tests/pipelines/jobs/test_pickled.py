@@ -7,20 +7,25 @@ from pyspark import cloudpickle
 
 from quotaflow.pipelines.compute.maintainer import ResultMaintainer
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config.monitoring import Forward
 from quotaflow.pipelines.facts import ingest
 from quotaflow.pipelines.facts.client_metrics import PointIngest
 from quotaflow.pipelines.facts.fetches import Fetches
+from quotaflow.pipelines.facts.forward_metrics import PointForwarding
+from quotaflow.pipelines.facts.otlp_receiver import endpoint
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 CONF = Conf.model_validate({"kafka": {"properties": {"sasl.password": "env:PICKLED_PW"}}})
+FORWARD = Forward(url="https://collector:4318/v1/metrics")
 WRITERS: dict[str, Any] = {
     "ingest_request_log": ingest.of_request_log(CONF, "c1"),
     "ingest_receiver": ingest.of_receiver(CONF, "c1"),
     "ingest_otlp": ingest.of_collector(CONF, "c1"),
     "client_metrics": PointIngest(CONF),
     "fetches": Fetches(CONF.fetch_sessions),
+    "forward_metrics": PointForwarding(FORWARD, endpoint(FORWARD)),
 } | {
     name: ResultMaintainer(job.results(CONF), CONF.results)
     for name, job in JOBS.items()

@@ -41,7 +41,7 @@ def test_jobs_that_do_not_depend_on_each_other_run_at_the_same_time() -> None:
     assert stages == [
         {"ingest_request_log", "ingest_receiver", "ingest_otlp"},
         {"client_metrics", "fetches", "request_results"},
-        {"fetch_results", "active_producer_results", "metric_alerts"},
+        {"fetch_results", "active_producer_results", "metric_alerts", "forward_metrics"},
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, addresses
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import notifications, notifier, senders, webhook
@@ -350,7 +350,7 @@ def test_one_secret_that_is_missing_keeps_nothing_from_others(
 def test_a_mail_server_elsewhere_gets_nothing_without_tls(
     warehouse: Warehouse, mails: MailEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhook, "is_loopback", lambda _: False)
+    monkeypatch.setattr(addresses, "is_loopback", lambda _: False)
     conf = conf_of(warehouse, of_format("mail", mails, max_attempts=1))
     fill(warehouse, lag(60, "opened"))
     (delivery,) = notifier.deliver(conf, NOW)

@@ -16,6 +16,7 @@
 --   rows_quarantined: rows that could not be read and went to quarantine
 --   rows_late: rows that came too late; the most of any result, because one row can be late for several
 --   rows_failed: rows whose rule failed; the most of any result, because one row can fail for several
+--   rows_refused: points that the receiver of monitoring.forward refused
 --   from query_progress: input_rows_per_s, processed_rows_per_s, duration_ms, latest_offset_ms,
 --     get_batch_ms, query_planning_ms, wal_commit_ms, add_batch_ms, commit_offsets_ms, behind_offsets,
 --     behind_files, behind_bytes, state_rows, state_bytes
@@ -45,7 +46,8 @@ by_target AS (
             AS rows_duplicate,
         sum(CASE WHEN outcome = 'quarantined' THEN row_count ELSE 0 END) AS rows_quarantined,
         sum(CASE WHEN outcome = 'late' THEN row_count ELSE 0 END) AS rows_late,
-        sum(CASE WHEN outcome = 'failed' THEN row_count ELSE 0 END) AS rows_failed
+        sum(CASE WHEN outcome = 'failed' THEN row_count ELSE 0 END) AS rows_failed,
+        sum(CASE WHEN outcome = 'refused' THEN row_count ELSE 0 END) AS rows_refused
     FROM pipeline_progress
     GROUP BY query_id, batch_id, target
 ),
@@ -60,7 +62,8 @@ counted AS (
         sum(rows_quarantined) AS rows_quarantined,
         -- A row that comes late, or whose rule fails, does so for each result it concerns.
         max(rows_late) AS rows_late,
-        max(rows_failed) AS rows_failed
+        max(rows_failed) AS rows_failed,
+        sum(rows_refused) AS rows_refused
     FROM by_target
     GROUP BY query_id, batch_id
 )

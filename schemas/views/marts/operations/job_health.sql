@@ -20,6 +20,7 @@
 --   rows_quarantined: rows that went to quarantine, in that hour
 --   rows_late: rows that came too late, in that hour
 --   rows_failed: rows whose rule failed, in that hour
+--   rows_refused: points that the receiver of monitoring.forward refused, in that hour
 WITH clusters AS (
     -- The first run of a query that reads tables may not know the cluster yet.
     SELECT query_id, max(cluster_id) AS cluster_id
@@ -75,7 +76,8 @@ hours AS (
         sum(worked.rows_duplicate) AS rows_duplicate,
         sum(worked.rows_quarantined) AS rows_quarantined,
         sum(worked.rows_late) AS rows_late,
-        sum(worked.rows_failed) AS rows_failed
+        sum(worked.rows_failed) AS rows_failed,
+        sum(worked.rows_refused) AS rows_refused
     FROM batches AS worked
     INNER JOIN triggers
         ON worked.cluster_id IS NOT DISTINCT FROM triggers.cluster_id AND worked.job = triggers.job
@@ -95,7 +97,8 @@ SELECT
     hours.rows_duplicate,
     hours.rows_quarantined,
     hours.rows_late,
-    hours.rows_failed
+    hours.rows_failed,
+    hours.rows_refused
 FROM triggers
 FULL OUTER JOIN events
     ON triggers.cluster_id IS NOT DISTINCT FROM events.cluster_id AND triggers.job = events.job
