@@ -79,7 +79,14 @@ class DamagedError(QueryError):
         self.table = table
 
 
+_MAX_NAMED = 60
+
+
 def nearest(name: str, candidates: Sequence[str]) -> str:
     """The end of an error on a wrong name: the candidate most like it, or all of them."""
     near = difflib.get_close_matches(name.lower(), candidates, n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(candidates)})"
+    if near:
+        return f" (did you mean {near[0]}?)"
+    if len(candidates) > _MAX_NAMED:
+        return f" (none of the {len(candidates)} names is like it)"
+    return f" (known: {', '.join(candidates)})"

@@ -127,7 +127,11 @@ def _altered(row: Row) -> Finding:
     client = ""
     if row["entity_client_id"] is not None:
         client = f" with client id {name(row, 'entity_client_id') or '(default)'}"
-    did = _OPERATIONS.get(row["operation"], _OPERATION).format(
+    did = _OPERATIONS.get(row["operation"], _OPERATION)
+    if row["config_value"] is None:
+        # The log hides some values.
+        did = did.removesuffix(" to {value}").replace("{value}", "entries")
+    did = did.format(
         key=row["config_key"] or "all configs",
         entity=f"{row['entity_type']} {entity}{client}",
         value=name(row, "config_value"),

@@ -28,7 +28,7 @@ BOUNDS = {
     "a quota": "quota_window_fetches + throttled_fetches",
     "sent elsewhere or an error": "redirected_fetches + error_fetches",
 }
-"""What bounded an answer, in words; the n-th is the column part_n of SIZES."""
+"""What limited an answer, in words; the n-th is the column part_n of SIZES."""
 SIZES = Question(
     f"""
 SELECT
@@ -115,7 +115,7 @@ def _limited(row: Row) -> Finding:
     return Finding(
         text=(
             f"{client_text(row)} sent {counted(row['fetches'], 'fetch', 'fetches')}; "
-            f"{ended or 'none'} ended early{left}."
+            f"{f'ended early: {ended}' if ended else 'none ended early'}{left}."
         ),
         evidence_table="fetch_sizes",
         evidence=row,

@@ -56,10 +56,11 @@ def first_causes(causes: Sequence[Row]) -> list[Row]:
 
 
 def _summary(how: str, rows: Sequence[Row]) -> str:
-    groups = texts.names(row["group_id"] for row in rows)
-    code = rows[0]["cause"]
+    first, code = rows[0]["group_id"], rows[0]["cause"]
     why = reasons.meaning(("why_groups_lag", "cause"), code) or code
-    return f"The lag of {groups} {how}: {why}."
+    others = texts.names(row["group_id"] for row in rows if row["group_id"] != first)
+    more = f" So does the lag of {others}." if others else ""
+    return f"The lag of {texts.listed(first)} {how}: {why}.{more}"
 
 
 FALLS_BEHIND = RowProblem(
@@ -78,7 +79,7 @@ BEHIND = RowProblem(
     subject=("group_id", "topic"),
     table="why_groups_lag",
     question=CAUSES.where("rank = 1 AND trend IN ('steady', 'went_back', 'unknown')"),
-    summary=lambda rows: _summary("does not shrink", rows),
+    summary=lambda rows: _summary("stays", rows),
 )
 PROBLEMS = (FALLS_BEHIND, BEHIND)
 _BY_TREND = {

@@ -123,10 +123,11 @@ BY_ADVICE = Question(
 
 
 def _accused(rows: Sequence[Row]) -> str:
-    principals = texts.names(row["principal"] for row in rows)
-    code = rows[0]["cause"]
+    first, code = rows[0]["principal"], rows[0]["cause"]
     why = reasons.meaning(("producer_id_bursts", "cause"), code) or code
-    return f"{principals} took too many producer ids: {why}."
+    others = texts.names(row["principal"] for row in rows if row["principal"] != first)
+    more = f" So did {others}." if others else ""
+    return f"{texts.listed(first)} took too many producer ids: {why}.{more}"
 
 
 def _cure(rows: Sequence[Row]) -> str:

@@ -165,6 +165,8 @@ def _racks(row: Row, *, is_to_do: bool) -> Finding:
 def _crossed(row: Row) -> str:
     if row["cross_rack_share"] is None:
         return "how much of it crossed racks is not known"
+    if not row["cross_rack_bytes"]:
+        return "none of it crossed racks"
     of_known = " of the known part" if row["unknown_rack_bytes"] else ""
     share = f"{texts.share(row['cross_rack_share'])}{of_known}"
     return f"{texts.size(row['cross_rack_bytes'])} of it ({share}) crossed racks"

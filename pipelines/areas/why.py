@@ -130,11 +130,9 @@ class WhyAnswer:
 
     @property
     def nothing(self) -> str:
-        """Which areas and tables were asked in vain; empty if none was."""
-        empty = [area for area in self.areas if area.is_nothing]
-        names = ", ".join(area.title for area in empty)
-        tables = ", ".join(area.findings[0].evidence_table for area in empty)
-        return f"No findings about {names} (in {tables})." if empty else ""
+        """Which areas have nothing about the name; empty if each has something."""
+        empty = [area.title for area in self.areas if area.is_nothing]
+        return f"No findings about {', '.join(empty)}." if empty else ""
 
 
 def why(

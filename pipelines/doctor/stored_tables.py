@@ -102,12 +102,12 @@ def _racks(reader: Reader) -> Iterator[Finding]:
         return
     if rows:
         named = "; ".join(
-            f"{texts.listed(row['principal'])} as {texts.listed(row['client_id'])}: "
-            f"{texts.listed(row['client_rack'])} (may be {texts.listed(row['nearest_racks'])})"
+            f"{texts.listed(row['client_rack'])} of {texts.listed(row['client_id'])} "
+            f"({texts.listed(row['principal'])}), may be {texts.listed(row['nearest_racks'])}"
             for row in rows
         )
         remedy = "set client.rack of these clients to a broker.rack of the cluster"
-        yield Finding("client racks", WARNING, f"no broker has them: {named}", remedy)
+        yield Finding("client racks", WARNING, f"no broker has rack {named}", remedy)
 
 
 def _feedback(conf: Conf, tables: Reader, now: datetime) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def _feedback(conf: Conf, tables: Reader, now: datetime) -> Iterator[Finding]:
         yield Finding("stop file", WARNING, stopped, "remove it to apply and restore again")
     ledger = journal.read_ledger(tables)
     over = restore_plan.expired(ledger, now - _LATE)
-    seen = f"{counted(len(ledger.owned), 'config')} owned, {len(over)} past their lease"
+    seen = f"{counted(len(ledger.owned), 'config')} owned, {len(over)} overdue"
     if ledger.open_records:
         seen += f", {counted(len(ledger.open_records), 'change')} without a known end"
     is_well = not over and not ledger.open_records

@@ -179,7 +179,7 @@ def _problems(
         yield f"{checks}: quotaflow show {CHECK_FAILED.table}"
     for name, share in free.items():
         if share < conf.health.min_free_share:
-            bound = f"bound: {texts.share(conf.health.min_free_share)}"
+            bound = f"threshold: {texts.share(conf.health.min_free_share)}"
             yield f"the disk of the {name} has {texts.share(share)} free ({bound}): make room"
 
 

@@ -99,8 +99,7 @@ def incident(row: Row) -> str:
 def diagnosis(row: Row) -> str:
     """The cause of a row of diagnoses, without a full stop; of a move its symptom says it."""
     if row["symptom"] == "lag":
-        which = "" if row["detail"] is None else f" ({name(row, 'detail')})"
-        return f"{meaning(('why_groups_lag', 'cause'), row['cause']) or cut(row['cause'])}{which}"
+        return _lag_cause(row)
     if row["symptom"] == "move_stalled":
         return ""
     if row["symptom"] == COST:
@@ -170,12 +169,17 @@ def accused_burst(row: Row) -> str:
 
 def lag_cause(row: Row) -> str:
     """The cause of a row of why_groups_lag and the numbers that it rests on, in one sentence."""
-    which = f" ({name(row, 'detail')})" if row["detail"] is not None else ""
     sure = "" if row["confidence"] is None else f"; sure: {texts.share(row['confidence'])}"
     numbers = ", ".join(
         f"{cut(each['signal']).replace('_', ' ')} {texts.precise(each['value'], 3)}"
         for each in row["evidence"] or ()
     )
     rests = f"; evidence: {numbers}" if numbers else ""
+    return f"{_lag_cause(row)}{sure}{rests}"
+
+
+def _lag_cause(row: Row) -> str:
     why = meaning(("why_groups_lag", "cause"), row["cause"]) or cut(row["cause"])
-    return f"{why}{which}{sure}{rests}"
+    # That a group without members is empty says nothing more.
+    has_more = row["detail"] is not None and row["cause"] != "no_members"
+    return f"{why} ({name(row, 'detail')})" if has_more else why

@@ -216,7 +216,8 @@ def cure(cause: str | None) -> str | None:
 def accusation(row: Row, offender: str, ids: str, cause: str) -> str:
     """Who took producer ids, why, and what its owner should do, of a row with these columns."""
     code = row[cause] if row[cause] is None else str(row[cause])
-    taken = rendered(f"{offender} took {{{ids}|producer id}}", row)
+    # An address with many client ids has none in its name.
+    taken = rendered(f"{offender} took {{{ids}|producer id}}", row).replace(" as  at ", " at ")
     why = meaning(("producer_id_bursts", "cause"), code)
     return "; ".join(
         (taken, *([why] if why else []), cure(code) or "see `quotaflow show producer_id_bursts`")

@@ -112,5 +112,5 @@ def _charts(sizes: Sequence[Row]) -> tuple[Figure, ...]:
         return ()
     names = [row["client_id"] for row in shown]
     consumers = counted(len(shown), "consumer")
-    caption = f"What bounded answers to fetches, of the {consumers} that fetched most"
+    caption = f"What limited answers to fetches, of the {consumers} that fetched most"
     return (Figure(bars(names, series, "fetches"), caption),)

@@ -369,8 +369,9 @@ def _cost_sentences(row: Row) -> Iterator[str]:
     if crossed is None:
         yield f"It is not known how much of {texts.size(row['bytes'])} crossed racks."
     else:
-        least = f"; at least {texts.size(avoidable)} of it need not have" if avoidable else ""
-        yield f"{texts.size(crossed)} of {texts.size(row['bytes'])} crossed racks{least}."
+        yield f"{texts.size(crossed)} of {texts.size(row['bytes'])} crossed racks."
+        if avoidable:
+            yield f"Consumers could have read {texts.size(avoidable)} of that in their own rack."
         if row["unknown_bytes"]:
             yield f"For {texts.size(row['unknown_bytes'])} the rack of one side is not known."
     yield _money(row)
@@ -384,5 +385,5 @@ def _money(row: Row) -> str:
             "(`prices.cross_rack_per_gib`), or no rack is known."
         )
     spared = texts.money(avoidable, row["currency"])
-    part = f", {spared} of it without need" if avoidable else ""
+    part = f", {spared} of it for reads that could stay in their rack" if avoidable else ""
     return f"Bytes between racks cost {texts.money(cost, row['currency'])}{part}."

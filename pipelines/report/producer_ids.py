@@ -31,7 +31,9 @@ def _recommendation(row: Row) -> str:
 
 _COLUMNS = (
     text("principal", "principal"),
-    text("cause", "cause"),
+    GridColumn(
+        "cause", lambda row: reasons.meaning(("producer_id_bursts", "cause"), row["cause"]) or ""
+    ),
     text("most of them by", "source"),
     number("new ids", "new_ids"),
     number("most per s", "rate_per_s"),

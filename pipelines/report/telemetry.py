@@ -130,7 +130,8 @@ def _alerting(alerts: Sequence[Row]) -> str:
     if not alerts:
         return "No alert on clients' metrics was open."
     is_open, of_all = alerts[0]["open_alerts"], counted(alerts[0]["all_alerts"], "alert")
-    return f"{is_open:,} of {of_all} {noun(is_open, 'is', 'are')} open."
+    shown = f"{is_open:,} {noun(is_open, 'is', 'are')}" if is_open else "none is"
+    return f"{of_all} on clients' metrics; {shown} open."
 
 
 def _never(without: Sequence[Row]) -> str:

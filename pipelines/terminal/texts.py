@@ -23,6 +23,7 @@ _UNITS_OF_TIME = (
     (math.inf, 864e5, "days"),
 )
 _LEAST_MONEY = 0.005
+_IS_NAME = re.compile(r"[a-z]+[._]\w")
 _MANY = re.compile(r"(?<=[a-z]{3})s/")
 
 
@@ -57,7 +58,7 @@ def names(items: Iterable[object]) -> str:
 def to_do(parts: Sequence[str]) -> str:
     """One sentence of what to do; each part has rows that call for it."""
     sentence = "; ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}." if parts else NO_STEP
+    return f"{capitalized(sentence)}." if parts else NO_STEP
 
 
 def why(name: object) -> str:
@@ -68,7 +69,13 @@ def why(name: object) -> str:
 def step(text: str) -> str:
     """A step of an advice as a sentence of its own."""
     shown = listed(text, SENTENCE_CHARS)
-    return f"{shown[:1].upper()}{shown[1:]}."
+    return f"{capitalized(shown)}."
+
+
+def capitalized(text: str) -> str:
+    """A text with a capital first; a name of Kafka is unchanged: producer_byte_rate."""
+    is_name = _IS_NAME.match(text) is not None
+    return text if is_name else f"{text[:1].upper()}{text[1:]}"
 
 
 def number(value: float | None) -> str:

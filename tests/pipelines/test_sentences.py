@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import reasons
+from quotaflow.pipelines.areas import groups, producer_ids
 from quotaflow.pipelines.reasons.wording import OF_EVERY_ROW
+from quotaflow.pipelines.terminal import texts
 
 from .. import sentences
 from ..cases import cases
@@ -33,7 +35,7 @@ FAULTS = {
     "an empty value": re.compile(r"\b(None|nan|NaN|inf)\b|: ?\.$|\(\)|(^|\s)-([\s;:,.]|$)"),
     "no answer": re.compile(r"^(Nothing|None)( found)?\.$"),
     "1 of many": re.compile(
-        r"(?<![\w.,=-])(?<!broker )(?<!partition )1 (?:[a-z]+ )?"
+        r"(?<![\w.,=-])(?<!broker )(?<!partition )1 (?:\w+ )?"
         r"(?!does|fails|gets|has|is|lags|ms|s\b|lacks|sends|takes|waits|was|rebalances)[a-z]*[a-rt-z]s(/s)?\b"
     ),
     "thousands without a comma": re.compile(
@@ -129,3 +131,32 @@ def test_steps_are_for_causes_and_have_no_full_stop() -> None:
         has_step = code not in {"other_errors", "not_explained"}
         assert (wording.cure is not None) is has_step
         assert not (wording.cure or "").endswith(".")
+
+
+def test_a_cause_is_said_of_the_first_alone() -> None:
+    rows = [{"principal": f"User:{name}", "cause": "restart_loop"} for name in ("a", "b")]
+    assert producer_ids.ACCUSED.summary(rows) == (
+        "User:a took too many producer ids: its clients end and start again, again and again. "
+        "So did User:b."
+    )
+    lags = [{"group_id": name, "cause": "unknown"} for name in ("g", "h", "g")]
+    summary = groups.FALLS_BEHIND.summary(lags)
+    assert summary == "The lag of g grows: the tables do not show the cause. So does the lag of h."
+
+
+def test_a_missing_client_id_leaves_no_gap() -> None:
+    row = {"principal": "User:m", "source": " at 10.0.0.5", "source_ids": 3, "cause": None}
+    assert reasons.accused_burst(row).startswith("User:m at 10.0.0.5 took 3 producer ids; ")
+
+
+@cases(
+    ("made", "expected"),
+    ("one", texts.with_unit(1.0, "partitions/s"), "1 partition/s"),
+    ("two", texts.with_unit(2.0, "partitions/s"), "2 partitions/s"),
+    ("a name of Kafka", texts.step("producer_byte_rate is low"), "producer_byte_rate is low."),
+    ("a step", texts.step("raise it"), "Raise it."),
+    ("no step", texts.to_do([]), "No step is needed."),
+    ("a name in a shell", texts.why("a b`"), "`quotaflow why 'a b'\"'\"''`"),
+)
+def test_words_are_made_once(made: str, expected: str) -> None:
+    assert made == expected

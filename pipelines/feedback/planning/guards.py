@@ -14,6 +14,7 @@ from quotaflow.pipelines.feedback.ledger.ledger import Key, Ledger
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.planning.preflight import NOBODY, Preflight
 from quotaflow.pipelines.feedback.planning.trusted_bounds import TrustedBounds
+from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.config_values import NumberValue
 from quotaflow.schemas.configs import (
     BROKER,
@@ -147,9 +148,9 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
     most = bounds.max_input_ages.get(name, bounds.max_input_age)
     if now - newest <= most:
         return None
-    age_s, most_s = (age // timedelta(seconds=1) for age in (now - newest, most))
+    age, limit = (texts.duration(time / timedelta(milliseconds=1)) for time in (now - newest, most))
     return (
-        f"the age of the {name} is {age_s} s, and it may be {most_s} s (plan.max_input_age_s): run "
+        f"the age of the {name} is {age}, and plan.max_input_age_s allows {limit}: run "
         "quotaflow run and quotaflow snapshot first"
     )
 

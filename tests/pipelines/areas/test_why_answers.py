@@ -166,7 +166,7 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
     assert [(row["state"], row["evidence"]["advice"]) for row in steps] == [
         (PROBLEM, "read_sooner")
     ]
-    assert steps[0]["next_step"].startswith("let orders of User:alice read orders sooner")
+    assert steps[0]["next_step"].startswith("let orders (User:alice) read orders sooner")
 
 
 def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(tmp_path: Path) -> None:
@@ -238,14 +238,14 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     (accused,) = [
         row for row in rows_of(FolderReader(warehouse), "dave") if row["state"] == PROBLEM
     ][-1:]
-    assert "User:dave: a new producer is made for every few requests; " in accused["finding"]
+    assert "User:dave: a new producer is made for every few requests. " in accused["finding"]
     assert accused["next_step"].startswith("keep one producer and close it at the end; ")
     make_tables(warehouse, content | {"producer_id_bursts": [deploy]})
     rows = [
         row for row in rows_of(FolderReader(warehouse), "grace") if row["area"] == "producer_ids"
     ]
     assert [(row["state"], row["next_step"]) for row in rows] == [(FACT, None)]
-    assert "each takes one or two ids, which is normal; " in rows[0]["finding"]
+    assert "each takes one or two ids, which is normal. " in rows[0]["finding"]
 
 
 def test_changes_are_of_brokers_that_it_uses(tmp_path: Path) -> None:
@@ -257,6 +257,15 @@ def test_changes_are_of_brokers_that_it_uses(tmp_path: Path) -> None:
     make_tables(warehouse, {"quota_usage": [DAVE], "config_alterations": of_brokers})
     rows = [row for row in rows_of(FolderReader(warehouse), "dave") if row["area"] == "changes"]
     assert [row["evidence"]["entity_name"] for row in rows] == [", 1"]
+
+
+def test_a_value_that_the_log_hides_is_left_out(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    hidden = altered(1, "ssl.keystore.password", None, entity_type="broker", entity_name="1")
+    hidden["operation"] = "SET"
+    make_tables(warehouse, {"quota_usage": [DAVE], "config_alterations": [hidden]})
+    (row,) = (row for row in rows_of(FolderReader(warehouse), "dave") if row["area"] == "changes")
+    assert row["finding"].endswith(" set ssl.keystore.password of broker 1.")
 
 
 def of_telemetry(warehouse: Warehouse) -> dict[str, Row]:

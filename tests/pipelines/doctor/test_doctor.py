@@ -64,5 +64,5 @@ def test_doctor_finds_leases_nobody_ends_and_a_stop_file(
     findings = {row["subject"]: row for row in doctor("--json").rows}
     assert "is there" in findings["stop file"]["observed"]
     assert findings["leases"]["observed"] == (
-        "1 config owned, 1 past their lease, 1 change without a known end"
+        "1 config owned, 1 overdue, 1 change without a known end"
     )

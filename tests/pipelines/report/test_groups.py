@@ -36,7 +36,7 @@ def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(
     (alarm,) = groups.section(scope(warehouse)).alarms
     assert (alarm.problem, alarm.text) == (
         BEHIND,
-        "The lag of g does not shrink: the tables do not show the cause.",
+        "The lag of g stays: the tables do not show the cause.",
     )
 
 

@@ -2,7 +2,7 @@
 -- grain: one row per alert on client metrics
 -- area: telemetry
 -- level: telemetry
--- question: Alerts. Which metrics of clients were past the bound of a rule, and for how long?
+-- question: Alerts. Which metrics of clients broke a rule, and for how long?
 -- description: Readings of one series past the bound of a rule of conf for longer than the rule's hold
 --   time, by the client's clock. An alert ends when a reading is within the bound again (cleared) or
 --   when the client sends no more readings (stale).

@@ -100,7 +100,11 @@ def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
 @pytest.mark.parametrize(
     ("evidence", "ages_s", "why"),
     [
-        (BY_RATES, {REQUESTS: 61}, "the age of the request log is 61 s, and it may be 60 s"),
+        (
+            BY_RATES,
+            {REQUESTS: 61},
+            "the age of the request log is 61 s, and plan.max_input_age_s allows 60 s",
+        ),
         (BY_RATES, {"producer_id_rates": 61}, "the age of the producer_id_rates is 61 s"),
         ("of_another", {RESULTS: 61}, "the age of the results is 61 s"),
         (BY_RATES, {SNAPSHOT: 99}, "the age of the last snapshot is 99 s"),
