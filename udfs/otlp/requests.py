@@ -8,11 +8,11 @@ likes, so one that a receiver could take for ours gets a prefix: Prometheus make
 import gzip
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.metrics.v1 import metrics_pb2
 
 from quotaflow.schemas.table import BINARY, LONG, TIMESTAMP, sql_columns
@@ -139,17 +139,20 @@ class _Request:
 
 def _own(tags: Iterable[tuple[str, str | None]] | None) -> Iterator[tuple[str, str | None]]:
     """Attributes that a client chose, under names that nobody takes for ours."""
-    for key, text in tags or ():
-        is_ours = key.startswith("_") or re.sub("[^a-z0-9]", "", key.casefold()).startswith(_OURS)
-        yield f"{_PREFIX}{key}" if is_ours else key, text
+    return ((_own_name(key), text) for key, text in tags or ())
+
+
+@lru_cache(1_024)
+def _own_name(key: str) -> str:
+    is_ours = key.startswith("_") or re.sub("[^a-z0-9]", "", key.casefold()).startswith(_OURS)
+    return f"{_PREFIX}{key}" if is_ours else key
 
 
 def _fill(attributes: Any, tags: Iterable[tuple[str, str | None]]) -> None:
     for key, text in tags:
-        attribute = KeyValue(key=key)
+        attribute = attributes.add(key=key)
         if text is not None:
             attribute.value.string_value = text
-        attributes.append(attribute)
 
 
 def _add_point(metric: Any, row: Mapping[str, Any]) -> int:
