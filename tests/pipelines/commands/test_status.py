@@ -32,7 +32,12 @@ Status = Callable[..., Printed]
 
 
 def fill(
-    warehouse: Warehouse, *, quarantined: int = 0, duplicate: int = 0, ago_s: int = 10
+    warehouse: Warehouse,
+    *,
+    quarantined: int = 0,
+    duplicate: int = 0,
+    refused: int = 0,
+    ago_s: int = 10,
 ) -> datetime:
     """A warehouse whose jobs ran a while ago, and left three files unread; when that was."""
     at = datetime.now(UTC) - timedelta(seconds=ago_s)
@@ -46,6 +51,7 @@ def fill(
                 counted(0, 3, "out", 10, **out),
                 counted(0, 3, "quarantined", quarantined, reason="not_json", **out),
                 counted(0, 3, "left_out", duplicate, reason="duplicate", **out),
+                *([counted(0, 3, "refused", refused, **out)] if refused else []),
                 counted(0, 3, "left_out", 1, reason=HOSTILE, target=None, event_time=at),
             ],
         },
@@ -99,12 +105,17 @@ def test_an_answer_that_is_not_up_to_date_is_said(status_of: Status, warehouse: 
     assert samples["quotaflow_answers_failing",] == 1
 
 
-def test_lines_that_came_again_are_said_and_no_problem(
-    status_of: Status, warehouse: Warehouse
+@cases(
+    ("work", "expected"),
+    ("a line again", {"duplicate": 20}, "20 lines came a second time in its last hour, and each"),
+    ("refused points", {"refused": 7}, "its receiver refused 7 points in its last hour of work"),
+)
+def test_what_a_job_cannot_help_is_said_and_no_problem(
+    status_of: Status, work: dict[str, int], expected: str, warehouse: Warehouse
 ) -> None:
-    fill(warehouse, duplicate=20)
+    fill(warehouse, **work)
     *_, line, last = status_of(*ROOMY).out.splitlines()
-    assert line.startswith("? facts: 20 lines came a second time in its last hour, and each counts")
+    assert line.startswith(f"? facts: {expected}")
     assert last == "all is well"
 
 

@@ -31,6 +31,7 @@ PROGRESS = {
         counted(3_990, 2, "late", 3, target="quota_usage", reason="past_max_lateness"),
         counted(3_990, 2, "failed", 6, target="traffic", reason="SparkRuntimeException"),
         counted(3_990, 2, "failed", 5, target="quota_usage", reason="SparkRuntimeException"),
+        counted(3_990, 2, "refused", 2, target="otlp", reason="answer_400"),
         counted(5, 0, "out", 3, job="results", query_id="q-results"),
         counted(6, 0, "out", 3, job="early", query_id="q-early", cluster_id=None),
         counted(7, 1, "out", 3, job="early", query_id="q-early"),
@@ -66,7 +67,7 @@ def test_a_job_s_health_is_its_last_look_its_last_batch_and_its_last_hour_of_wor
     ]
     facts = actual[1]
     assert picked([facts], "batch_id", "behind_offsets", "batches", "rows_in") == [(2, 0, 1, 10)]
-    assert picked([facts], "rows_late", "rows_quarantined") == [(4, 0)]
+    assert picked([facts], "rows_late", "rows_quarantined", "rows_refused") == [(4, 0, 2)]
     assert picked(actual, "cluster_id", "behind_bytes", "batches") == [
         ("c1", None, 2),
         ("c1", None, 1),
