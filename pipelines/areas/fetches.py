@@ -18,6 +18,11 @@ SETTINGS = Question(
     "bytes_per_s DESC, advice, principal, client_id",
 )
 """Settings of fetches to change."""
+_FETCHES = (
+    "SELECT 1 AS n FROM fetch_sizes WHERE {of_cluster} AND {is_client} AND replica_id IS NULL "
+    "AND event_time >= {results_since} LIMIT 1"
+)
+"""Whether a name fetches at all: a producer has no settings of fetches."""
 # What bounds an answer, the best case first.
 BOUNDS = {
     "all there was": "drained_fetches",
@@ -89,7 +94,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Settings to change with their price, and what ended answers before all data was read."""
     if not scope.is_recent:
         yield last_day("fetch_advice")
-    for row in scope.ask(SETTINGS.where("replica_id IS NULL")) if scope.is_recent else ():
+    has_settings = scope.is_recent and scope.rows(_FETCHES)
+    for row in scope.ask(SETTINGS.where("replica_id IS NULL")) if has_settings else ():
         price = reasons.trade_off(row)
         yield FETCH_SETTING.of_row(
             row,

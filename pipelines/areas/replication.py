@@ -55,6 +55,12 @@ FROM (
 ) AS shrinks
 WHERE nth = 1 AND ended_at IS NULL
 """
+_REPORTED = (
+    "SELECT 1 AS n FROM reassignment_changes WHERE {of_cluster} AND change = 'in_sync' "
+    "AND {in_day:event_time} AND topic_id IN "
+    "(SELECT topic_id FROM topic_ids WHERE {of_cluster} AND {is_topic}) LIMIT 1"
+)
+"""Whether leaders reported replicas in sync: without that no partition shrank."""
 _ADDED = """
 SELECT cluster_id, topic, partition, broker_id, true AS is_added
 FROM (
@@ -274,7 +280,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
             f"{texts.step(reasons.throttle_fault(row))}",
             "see docs/replication.md for the fix",
         )
-    for row in scope.ask(_SHRUNK):
+    for row in scope.ask(_SHRUNK) if scope.rows(_REPORTED) else ():
         yield _shrink(row)
     for row in scope.ask(BROKER_SLOW.question):
         yield _degraded(row)

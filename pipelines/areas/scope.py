@@ -176,6 +176,7 @@ class Scope:
             "since": literal(self.since),
             "until": literal(self.until),
             "day": literal(self.until - DAY),
+            "results_since": literal(self._views_since.results),
             "last_hour": literal(max(self.since, self.until - HOUR)),
             "limit": str(MAX_ROWS_OF_NAME if self.about else MAX_ROWS),
             **(self._of_name(self.about) if self.about else NO_NAME),

@@ -124,7 +124,7 @@ def test_tables_that_were_never_made_are_not_nothing(tmp_path: Path) -> None:
     }
     assert unknown >= {
         ("producer_ids", "producer_id_bursts", True),
-        ("fetch_limits", "config_alterations", True),
+        ("fetch_limits", "fetch_sizes", True),
         ("changes", "config_alterations", True),
     }
 
