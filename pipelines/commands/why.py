@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quotaflow.pipelines.areas import diagnoses
-from quotaflow.pipelines.areas.about import Period
-from quotaflow.pipelines.areas.why import why as ask
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.terminal import output, progress, texts, times, values
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse import lean_arrow
 from quotaflow.udfs.counted import counted, noun
 
 if TYPE_CHECKING:
     from quotaflow.pipelines.areas.why import AreaAnswer, WhyAnswer
-    from quotaflow.pipelines.warehouse.reader import Reader
+    from quotaflow.pipelines.config import Conf
 
 COLUMNS = (
     "name",
@@ -83,20 +80,11 @@ def why(
     Example: quotaflow why dave --at 10m
     """
     settings = conf.of_advice()
+    lean_arrow.load(settings.warehouse)
     if name is None:
-        _incidents(open_reader(settings), layout)
+        _incidents(settings, layout)
         return
-    until = times.since(at, datetime.now(UTC), "--at") if at else None
-    period = Period(until, timedelta(seconds=times.seconds(lookback)))
-    with progress.shown("asking the tables"):
-        answered = ask(
-            open_reader(settings),
-            name,
-            period,
-            settings.kafka.cluster_id,
-            settings,
-            is_brief=layout == Layout() and not show_all,
-        )
+    answered = _answered(settings, name, at, lookback, is_brief=layout == Layout() and not show_all)
     for damage in answered.damages:
         output.note(damage)
     if layout != Layout():
@@ -106,8 +94,26 @@ def why(
     output.lines(map(values.visible, screen))
 
 
-def _incidents(reader: "Reader", layout: Layout) -> None:
+def _answered(
+    settings: "Conf", name: str, at: str | None, lookback: str, *, is_brief: bool
+) -> "WhyAnswer":
+    from quotaflow.pipelines.areas.about import Period  # noqa: PLC0415  imports pyarrow
+    from quotaflow.pipelines.areas.why import why as ask  # noqa: PLC0415
+    from quotaflow.pipelines.warehouse.readers import open_reader  # noqa: PLC0415
+
+    until = times.since(at, datetime.now(UTC), "--at") if at else None
+    period = Period(until, timedelta(seconds=times.seconds(lookback)))
+    cluster_id = settings.kafka.cluster_id
+    with progress.shown("asking the tables"):
+        return ask(open_reader(settings), name, period, cluster_id, settings, is_brief=is_brief)
+
+
+def _incidents(settings: "Conf", layout: Layout) -> None:
     """Open incidents, and whose names say more."""
+    from quotaflow.pipelines.areas import diagnoses  # noqa: PLC0415  as above
+    from quotaflow.pipelines.warehouse.readers import open_reader  # noqa: PLC0415
+
+    reader = open_reader(settings)
     incidents = reader.rows(diagnoses.open_incidents(_MOST))
     if layout != Layout():
         output.write(incidents, list(incidents[0]) if incidents else ["symptom"], layout)

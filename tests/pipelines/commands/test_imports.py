@@ -41,6 +41,13 @@ def test_nothing_heavy_is_imported(code: str, heavy: set[str]) -> None:
     assert printed.endswith("[]\n")
 
 
+def test_why_imports_no_numpy_which_still_can_be_imported(warehouse: Warehouse) -> None:
+    make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
+    words = ["why", "alice", "--set", f"warehouse.path={warehouse.conf.folder}"]
+    code = f"{EXECUTE}({words})\nimport sys\nprint('numpy' in sys.modules)\nimport numpy"
+    assert printed_by(code).endswith("False\n")
+
+
 def test_commands_that_read_import_nothing_heavy(warehouse: Warehouse, tmp_path: Path) -> None:
     """One process: what one command imports, those after it have too."""
     make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
