@@ -13,6 +13,7 @@ from pyspark.errors import StreamingQueryException
 from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import Conf, SparkSection
 from quotaflow.pipelines.errors import JobError, KafkaError
+from quotaflow.pipelines.facts.forward_metrics import JOB
 from quotaflow.pipelines.jobs import offset_gaps, selection
 from quotaflow.pipelines.jobs.answers import RegularRefresh
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment, default_cluster_id
@@ -300,7 +301,8 @@ class _Runner:
 
     def _is_receiver_away(self, job: Job, error: Exception, again: str) -> bool:
         """Whether a query failed only by a receiver, which no other job waits for; reports it."""
-        is_away = failures.is_receiver_away(str(error))
+        # The text of another job's error may have what a client chose.
+        is_away = job.name == JOB and failures.is_receiver_away(str(error))
         if is_away:
             why = failures.one_line(error)
             self.report(logs.warning(f"{why}; its batch is sent again in {again}", job.name))
