@@ -56,6 +56,13 @@ DESIRED = Question(
     "priority, entity_type, entity_name",
 )
 """What results ask to change."""
+ENDED = {
+    "undone": "not written",
+    "refused": "refused by a broker",
+    "moved": "not written, because the config had changed",
+    "yielded": "left to another login, which changed it",
+}
+"""How a change ended, by its step; the others are words: done, halted, released."""
 FAILED = EVERY_STEP.where("step IN ('refused', 'moved', 'undone')")
 """Changes that could not be made, or are not what was written."""
 WITHOUT_GAIN = EVERY_STEP.where("step = 'done' AND direction = 'revert' AND observed IS NOT NULL")

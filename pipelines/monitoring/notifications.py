@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from quotaflow.pipelines.areas import diagnoses
-from quotaflow.pipelines.areas.changes import FAILED, SAVED, WITHOUT_GAIN, WRITTEN
+from quotaflow.pipelines.areas.changes import ENDED, FAILED, SAVED, WITHOUT_GAIN, WRITTEN
 from quotaflow.pipelines.areas.pipeline import CRITICAL
 from quotaflow.pipelines.areas.producer_ids import ACCUSED
 from quotaflow.pipelines.areas.question import NO_NAME, Question, filled
@@ -268,7 +268,8 @@ def _row_alert(row: Row) -> str:
 
 
 def _change(row: Row) -> str:
-    return f"{row['purpose']} {row['step']}: {_config(row)}: {_cut(row['detail'])}"
+    ended = ENDED.get(row["step"], row["step"])
+    return f"{row['purpose']}: {_config(row)} was {ended}: {_cut(row['detail'])}"
 
 
 def _without_gain(row: Row) -> str:

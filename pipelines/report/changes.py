@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from quotaflow.pipelines.areas.changes import ENDS, LEASE_OVER, UNENDED
+from quotaflow.pipelines.areas.changes import ENDED, ENDS, LEASE_OVER, UNENDED
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
@@ -38,7 +38,7 @@ _MADE = (
     GridColumn("whose", entity),
     text("config", "config_key"),
     GridColumn("change", _change),
-    GridColumn("ended", lambda row: f"{row['purpose']}: {row['step']}"),
+    GridColumn("ended", lambda row: f"{row['purpose']}: {ENDED.get(row['step'], row['step'])}"),
     GridColumn("holds until (UTC)", _until, TIME),
     text("why", "reason", 160),
 )
@@ -118,9 +118,9 @@ def _over(owned: Sequence[Row], now: datetime) -> list[Row]:
 
 def _ended(ends: Sequence[Row]) -> str:
     if not ends:
-        return "No change came to an end in this time."
-    done = texts.names(row["step"] for row in ends)
-    return f"{counted(ends[0]['of_all'], 'change')} came to an end: {done}."
+        return "No change ended in this time."
+    how = texts.names(ENDED.get(row["step"], row["step"]) for row in ends)
+    return f"{counted(ends[0]['of_all'], 'change')} ended: {how}."
 
 
 def _holding(owned: Sequence[Row], now: datetime) -> str:

@@ -36,7 +36,7 @@ _READ = (
 )
 _ADVISED = (
     GridColumn("who", fetcher),
-    GridColumn("advice", lambda row: row["advice"].replace("_", " ")),
+    GridColumn("why", lambda row: reasons.meaning(("fetch_advice", "advice"), row["advice"]) or ""),
     text("setting", "setting"),
     number("now", "current_value"),
     number("better", "recommended_value"),
@@ -48,7 +48,7 @@ _FAILING = (
     text("client", "client_id"),
     text("principal", "principal"),
     text("topic", "shown_topic"),
-    GridColumn("advice", lambda row: (row["advice"] or "watch").replace("_", " ")),
+    GridColumn("what to do", lambda row: reasons.read_step(row) or "watch"),
     number("out of range", "too_small_answers"),
     number("loops", "redirect_loop_answers"),
     number("resets", "resets"),

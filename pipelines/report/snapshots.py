@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.quotas import SET
@@ -58,7 +59,9 @@ _MOVE_COLUMNS = (
     moment("seen since (UTC)", "first_seen_at"),
 )
 _LEFTOVER_COLUMNS = (
-    text("what", "finding"),
+    GridColumn(
+        "what", lambda row: reasons.meaning(("throttle_checks", "finding"), row["finding"]) or ""
+    ),
     text("of", "entity_type"),
     text("name", "entity_name"),
     text("config", "config_key"),

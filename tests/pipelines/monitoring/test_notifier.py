@@ -252,7 +252,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
     metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
     assert texts(server) == [
         f"alert queue-time opened: {metric_text} is 6 s (threshold 5 s)",
-        "apply refused: user mallory: producer_byte_rate = 1000: 42 no",
+        "apply: user mallory: producer_byte_rate = 1000 was refused by a broker: 42 no",
         "plan p2 waits with 2 changes, frozen by ops@host; quotaflow apply p2 shows it",
         f"alert queue-time closed (its value is normal again): {metric_text}, worst 7 s",
     ]

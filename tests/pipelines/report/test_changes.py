@@ -39,7 +39,7 @@ def changes_section(warehouse: Warehouse, *rows: Row) -> ReportSection:
 def test_what_is_held_is_told_with_its_end(warehouse: Warehouse) -> None:
     later = {"expires_at": at(3 * HOUR_S)}
     made = changes_section(warehouse, step(0, "begun", **later), step(1, "done", **later))
-    assert made.sentences[:2] == ("1 change came to an end: done.", "quotaflow owns 1 config now.")
+    assert made.sentences[:2] == ("1 change ended: done.", "quotaflow owns 1 config now.")
     (owned,) = made.grids[0].rows
     assert owned[:4] == ("user a", "producer_byte_rate", "9", "not set")
     assert owned[4:] == ("2026-11-21 12:00:01", "2026-11-21 15:00:00")
