@@ -12,7 +12,7 @@ from quotaflow.pipelines import config, reasons
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.why import why
-from quotaflow.pipelines.monitoring.notifications import read_notifications
+from quotaflow.pipelines.monitoring.notifications import open_tables, read_notifications
 from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -60,7 +60,8 @@ def of_tables() -> Iterator[Sentence]:
             for section in sections(scope(warehouse, "c1", until=at(65), now=at(120))):
                 yield from ((f"report: {section.title}", text) for text in _of_section(section))
             conf = config.Conf(warehouse=warehouse.conf)
-            for notice in read_notifications(conf, at(-86_400), at(86_400)):
+            times = at(-86_400), at(86_400)
+            for notice in read_notifications(open_tables(conf, *times), conf, *times):
                 yield "notifications", notice.text
 
 

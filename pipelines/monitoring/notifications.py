@@ -83,11 +83,22 @@ class Source:
     subject: tuple[str, ...] = ()
 
 
-def read_notifications(conf: Conf, since: datetime, until: datetime) -> list[Notification]:
-    """All events in the time range, oldest first; at most the newest 10,000 of each table."""
+_OPEN_NOW = diagnoses.open_without_end(_MAX_ROWS)
+
+
+def open_tables(conf: Conf, since: datetime, until: datetime) -> Reader:
+    """The tables for the questions below, asked by as few statements as can be."""
     tables = open_reader(conf)
     of_plans = [_between(question.first_rows, since, until) for question in (WRITTEN, SAVED)]
-    tables.gather_for([*(_events(source, since, until) for source in SOURCES), *of_plans])
+    events = (_events(source, since, until) for source in SOURCES)
+    tables.gather_for([*events, *of_plans, _OPEN_NOW])
+    return tables
+
+
+def read_notifications(
+    tables: Reader, conf: Conf, since: datetime, until: datetime
+) -> list[Notification]:
+    """All events in the time range, oldest first; at most the newest 10,000 of each table."""
     notices = [
         replace(notice, owner=notice.owner or _team(conf.teams, row))
         for source in SOURCES
@@ -129,10 +140,10 @@ def _subject(source: Source, row: Row) -> str:
     return _hash(source.group, row["cluster_id"], names) if names else ""
 
 
-def open_now(conf: Conf) -> dict[str, Row] | None:
+def open_now(tables: Reader) -> dict[str, Row] | None:
     """By subject, incidents that tables show only while they are open; None if not all are read."""
     try:
-        rows = open_reader(conf).rows(diagnoses.open_without_end(_MAX_ROWS))
+        rows = tables.rows(_OPEN_NOW)
     except NeverMadeError:
         return None
     if len(rows) >= _MAX_ROWS:

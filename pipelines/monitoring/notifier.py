@@ -86,9 +86,10 @@ def _read(conf: Conf, log: SentLog, now: datetime) -> tuple[list[Notification], 
     if not conf.alerts.receivers:
         raise _without_receivers()
     since = now - timedelta(seconds=conf.alerts.max_age_s)
-    notices = notifications.read_notifications(conf, since, now)
+    tables = notifications.open_tables(conf, since, now)
+    notices = notifications.read_notifications(tables, conf, since, now)
     incidents = open_incidents.open_incidents(conf)
-    shown = notifications.open_now(conf)
+    shown = notifications.open_now(tables)
     if shown is None:
         return notices, incidents
     reopened = incidents.update(shown, now)

@@ -30,6 +30,7 @@ from quotaflow.pipelines.monitoring.notifications import (
     CHECK_FAILED,
     INCIDENT_OPEN,
     PRODUCER_IDS,
+    open_tables,
     read_notifications,
 )
 from quotaflow.pipelines.report import plan
@@ -419,7 +420,7 @@ def test_surfaces_agree_over_rows_of_every_kind(tmp_path: Path) -> None:
 
 def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
     conf = config.Conf(warehouse=planted.conf)
-    notices = read_notifications(conf, at(0), at(120))
+    notices = read_notifications(open_tables(conf, at(0), at(120)), conf, at(0), at(120))
     kinds = [(each.cluster_id, each.kind) for each in notices]
     assert kinds.count(("producer_ids_accused", PRODUCER_IDS)) == 1
     assert kinds.count(("check_failed", CHECK_FAILED)) == 1
@@ -471,7 +472,9 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     assert f"{BAD} is slow" in page
     assert f"{BAD} lags behind" in page
     assert f"move of {BAD}-" in page
-    notices = [each for each in read_notifications(conf, at(-1), at(120)) if "inc" in each.kind]
+    tables = open_tables(conf, at(-1), at(120))
+    every = read_notifications(tables, conf, at(-1), at(120))
+    notices = [each for each in every if "inc" in each.kind]
     assert [each.kind for each in notices] == [INCIDENT_OPEN] * len(OF_BAD)
     assert {each.details["symptom"] for each in notices} == set(OF_BAD)
     state = health.read(conf, at(120))

@@ -310,7 +310,8 @@ def test_a_recompute_that_moves_an_alert_is_no_news(conf: Conf) -> None:
 
 def test_what_is_read_of_tables_is_there(conf: Conf) -> None:
     make_tables(Warehouse(conf.warehouse), {})
-    assert notifications.read_notifications(conf, at(0), NOW) == []
+    tables = notifications.open_tables(conf, at(0), NOW)
+    assert notifications.read_notifications(tables, conf, at(0), NOW) == []
 
 
 def made(count: int) -> list[Notification]:
@@ -543,7 +544,7 @@ class SparkViews:
 
 
 @pytest.mark.spark
-def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_reads_the_same(spark: SparkSession) -> None:
     made_up = {
         "metric_alert_events": [alert(1), alert(2, "closed", client_id=HOSTILE)],
         "config_changes": [change(3, "refused")],
@@ -555,8 +556,7 @@ def test_spark_reads_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPat
         spark.createDataFrame(content).createOrReplaceTempView(name)
     try:
         tables = SparkViews(spark, made_up)
-        monkeypatch.setattr(notifications, "open_reader", lambda _: tables)
-        notices = notifications.read_notifications(config.Conf(), at(0), NOW)
+        notices = notifications.read_notifications(tables, config.Conf(), at(0), NOW)
         kinds = ["alert_opened", "alert_closed", "change_failed", "plan_waiting"]
         assert [notice.kind for notice in notices] == kinds
         volume = capture_preview.expected(tables, config.Conf().warehouse, "c1")
