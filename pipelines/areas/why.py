@@ -159,8 +159,6 @@ def why(
     scope = replace(every, reader=reader, is_brief=is_brief)
     scope.gather(questions)
     assert scope.about is not None
-    # Other areas ask for them too.
-    diagnoses.symptoms_if_known(scope)
     areas = sorted(
         each(reader, lambda area: _area_answer(area, scope), AREAS),
         key=lambda area: not area.is_problem,
