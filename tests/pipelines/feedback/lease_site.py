@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from quotaflow.pipelines.feedback.configs.change import Change
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
@@ -88,7 +89,8 @@ class Site:
 
     def _row(self, name: str, value: int) -> DesiredConfig:
         prior = self.configs.configs.get(desired(name).entity, {}).get(KEY)
-        return desired(name, config_value=f"{value}000", prior_value=prior)
+        since = self.clock.now - timedelta(hours=1)
+        return desired(name, config_value=f"{value}000", prior_value=prior, since=since)
 
     def restore(
         self,
