@@ -147,8 +147,15 @@ def _report(open_session: OpenSession, batch: Batch, old: Old) -> None:
 
 
 def _newest_of_queries(tables: StoredTables) -> str:
-    """SQL for the newest batch of each query, which shows that a checkpoint was lost."""
-    sql = "SELECT query_id, max(batch_id) AS batch_id FROM stored GROUP BY query_id"
+    """SQL for the newest batch of each query, which shows that a checkpoint was lost.
+
+    Each run of these commands is a query by itself, without a checkpoint.
+    """
+    sql = (
+        "SELECT query_id, max(batch_id) AS batch_id FROM stored "
+        "WHERE split_part(query_id, ' ', 1) NOT IN ('roll_up', 'rebuild', 'backfill') "
+        "GROUP BY query_id"
+    )
     schema = pa.schema([PIPELINE_PROGRESS.arrow.field(name) for name in ("query_id", "batch_id")])
     newest = tables.rows(PIPELINE_PROGRESS, sql, schema).to_pylist()
     conditions = [

@@ -1,5 +1,6 @@
 """`quotaflow upkeep` in a folder: no JVM, and tables that are whole however it ends."""
 
+import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -89,6 +90,14 @@ def test_young_rows_stay_as_they_are_and_old_ones_go(filled: Warehouse) -> None:
     removed = {row["target"]: row["row_count"] for row in FolderReader(filled).rows(counted)}
     assert removed == {name: done[name].rows_removed for name in NAMES}
     assert all(done[name].disk_bytes_after == done[name].bytes_after for name in NAMES[:3])
+
+
+def test_what_a_run_by_itself_counted_goes_with_its_time(filled: Warehouse, fill: Fill) -> None:
+    counted = {"cluster_id": "c", "event_time": OLD, "batch_id": 1}
+    for job in ("roll_up", "rebuild", "backfill"):
+        fill("pipeline_progress", [counted | {"query_id": f"{job} {uuid.uuid4()}"}])
+    tend(filled)
+    assert len(rows(filled, "pipeline_progress")) == LEFT["pipeline_progress"]
 
 
 def test_a_second_run_changes_nothing(filled: Warehouse) -> None:
