@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 JOB = "forward_metrics"
-READ = (*requests.READ, "record_time", "is_topic_twin")
+READ = (*requests.READ, "record_time", "accepted", "is_topic_twin")
 """The columns of client_metrics that the stream reads."""
 _TARGET = "otlp"
 # A record may have no time: then the time of its event decides.
 _RECORD_TIME = "coalesce(record_time, event_time)"
-_OUTCOMES = {"past_max_age": "late", "past_max_batch": "late"}
-"""Reasons why points are not sent that are no choice of conf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class PointForwarding:
         groups = _groups(points, why_not)
         counts = Counter[tuple[str, str | None]]()
         for group in groups:
-            outcome = _OUTCOMES.get(group["why_not"], "left_out")
+            outcome = "late" if group["why_not"] == "past_max_age" else "left_out"
             if group["why_not"] is not None:
                 counts[outcome, group["why_not"]] = group["points"]
         if len(counts) < len(groups):
@@ -69,6 +67,10 @@ class PointForwarding:
         return (
             F.when(~F.coalesce(self._selected(), F.lit(False)), "not_selected")
             .when(F.col("is_topic_twin"), "topic_twin")
+            # The client pushes the time of a rejected push again.
+            .when(~F.col("accepted"), "rejected")
+            # All such points would have the same resource, so their series would be one.
+            .when(F.col("client_instance_id").isNull(), "no_client")
             .when(time_of < F.lit(start), "before_first_run")
             .when(time_of < F.lit(oldest), "past_max_age")
         )

@@ -124,13 +124,17 @@ def test_each_point_is_sent_or_counted(scene: Scene) -> None:
         gauge(2, LAG, 3.0, client_id="other", client_instance_id="i2"),
         gauge(2, LAG, 4.0, topic="my_topic", is_topic_twin=True),
         gauge(2, SENT, 5.0),
+        # The next push covers the same time.
+        gauge(2, LAG, 8.0, accepted=False),
+        gauge(2, LAG, 9.0, client_instance_id=None),
     )
     scene.add(gauge(0, LAG, 6.0), age_s=4_000)
     came, counts = scene.run(**of_lag)
     assert [value for client, value in came if client == "orders"] == [1.0, 2.0]
     assert sorted(came) == [("orders", 1.0), ("orders", 2.0), ("other", 3.0)]
-    left_out = {("left_out", why): 1 for why in ("topic_twin", "not_selected", "before_first_run")}
-    assert counts == {("in", None): 6, ("out", None): 3, **left_out}
+    reasons = ("topic_twin", "not_selected", "before_first_run", "rejected", "no_client")
+    left_out = {("left_out", why): 1 for why in reasons}
+    assert counts == {("in", None): 8, ("out", None): 3, **left_out}
     assert scene.run(**of_lag) == ([], {})
     # Down: the run goes on without it, and the next one sends the batch.
     scene.add(gauge(9, LAG, 7.0), gauge(9, SENT, 8.0))
