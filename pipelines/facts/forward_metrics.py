@@ -21,7 +21,6 @@ from quotaflow.udfs.otlp import requests
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-JOB = "forward_metrics"
 READ = (*requests.READ, "record_time", "accepted", "is_topic_twin")
 """The columns of client_metrics that the stream reads."""
 _TARGET = "otlp"

@@ -47,7 +47,8 @@ class JobEnvironment:
 class Job:
     """One query. `topic` is the key of conf's ingest section that names the topic it reads.
 
-    `needs` is another key of conf: without a value the job is off, as without a topic.
+    `needs` is another key of conf: without a value the job is off, as without a topic. `receiver`
+    looks up what the job sends to, and raises ConfigError: no other job waits for it.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Job:
     start: "Callable[[JobEnvironment, sinks.Trigger], StreamingQuery]"
     topic: str | None = None
     needs: str | None = None
+    receiver: Callable[[Conf], object] | None = None
     looks_up: tuple[Table, ...] = ()
     results: "Callable[[Conf], tuple[Result, ...]] | None" = None
 

@@ -8,6 +8,7 @@ from quotaflow.pipelines.compute.affected import counting
 from quotaflow.pipelines.compute.maintainer import ResultMaintainer
 from quotaflow.pipelines.compute.result import Result
 from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config.monitoring import Forward
 from quotaflow.pipelines.facts import client_metrics, fetches, forward_metrics, otlp_receiver
 from quotaflow.pipelines.facts.ingest import INGESTS
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment
@@ -58,13 +59,19 @@ def _fetches(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQ
 
 def _forward_metrics(environment: JobEnvironment, trigger: sinks.Trigger) -> "StreamingQuery":
     conf, warehouse = environment.conf, environment.warehouse
-    forward, table = conf.monitoring.forward, CLIENT_METRICS.name
-    assert forward is not None
-    points = sources.read_table(
-        environment.spark, conf.results, warehouse, table, forward_metrics.READ
-    )
-    write = forward_metrics.PointForwarding(forward, otlp_receiver.endpoint(forward)).write
-    return sinks.start(points, forward_metrics.JOB, warehouse, write, trigger)
+    table, needed = CLIENT_METRICS.name, forward_metrics.READ
+    points = sources.read_table(environment.spark, conf.results, warehouse, table, needed)
+    write = forward_metrics.PointForwarding(_forward(conf), _receiver(conf)).write
+    return sinks.start(points, "forward_metrics", warehouse, write, trigger)
+
+
+def _forward(conf: Conf) -> Forward:
+    assert conf.monitoring.forward is not None
+    return conf.monitoring.forward
+
+
+def _receiver(conf: Conf) -> otlp_receiver.Endpoint:
+    return otlp_receiver.endpoint(_forward(conf))
 
 
 def result_job(name: str, doc: str, results: Callable[[Conf], tuple[Result, ...]]) -> Job:
@@ -153,12 +160,13 @@ JOBS: dict[str, Job] = {
             start=_fetches,
         ),
         Job(
-            name=forward_metrics.JOB,
+            name="forward_metrics",
             doc="sends the points of clients to a receiver of OTLP",
             reads=CLIENT_METRICS.name,
             fills=(PIPELINE_PROGRESS,),
             start=_forward_metrics,
             needs="monitoring.forward",
+            receiver=_receiver,
         ),
         result_job(
             "request_results",

@@ -13,7 +13,6 @@ from pyspark.errors import StreamingQueryException
 from quotaflow.pipelines.compute import result_state
 from quotaflow.pipelines.config import Conf, SparkSection
 from quotaflow.pipelines.errors import JobError, KafkaError
-from quotaflow.pipelines.facts.forward_metrics import JOB
 from quotaflow.pipelines.jobs import offset_gaps, selection
 from quotaflow.pipelines.jobs.answers import RegularRefresh
 from quotaflow.pipelines.jobs.job import Job, JobEnvironment, default_cluster_id
@@ -35,6 +34,7 @@ from quotaflow.schemas.tables.declared import QUERY_PROGRESS, SETTINGS
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 Report = Callable[[str], None]
@@ -62,13 +62,11 @@ def run(
     does not fit, a topic or the cluster is missing, or a job fails permanently.
     """
     chosen = selection.jobs(names, conf)
-    conf.privacy.pseudonyms()  # raises an error for a missing key before anything starts
+    _check_secrets(conf, chosen)
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
-        for job in JOBS.values():
-            # Else upkeep would keep for it what it has not read.
-            if job.needs and job.off_by(conf):
-                identity.set_aside(warehouse.checkpoint(job.name))
+        if not names:
+            _give_up_unsent(conf, warehouse, report)
         _check_state(chosen, warehouse)
         cluster_id = _check_topics(conf, chosen, warehouse, accept_new_topic)
         gaps = _gaps(conf, chosen, warehouse)
@@ -76,13 +74,7 @@ def run(
             raise gaps[0].refusal()
         of_spark = _spark_section(conf, chosen, warehouse, is_once=every_s is None)
         spark = session.get(login.section(of_spark, conf.kafka, report), report)
-        # A job may read a table that another fills, also when that one is not run now. Views read
-        # settings, which only a snapshot fills.
-        needed = {QUERY_PROGRESS.name, SETTINGS.name}
-        for job in chosen:
-            needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
-        with failures.as_job_error("making the tables"):
-            warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
+        _make_tables(chosen, warehouse, spark)
         tables = open_reader(conf, lambda: spark)
         written = identity.batches_written(tables)
         _check_batches(chosen, written, warehouse, accept_new=accept_new_topic)
@@ -97,6 +89,39 @@ def run(
             return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
                 chosen, every_s
             )
+
+
+def _check_secrets(conf: Conf, chosen: list[Job]) -> None:
+    """Raise ConfigError for a secret that is missing, before anything starts."""
+    conf.privacy.pseudonyms()
+    for job in chosen:
+        if job.receiver:
+            job.receiver(conf)
+
+
+def _give_up_unsent(conf: Conf, warehouse: Warehouse, report: Report) -> None:
+    """Set aside checkpoints of jobs that are off, or upkeep keeps for them what they did not read.
+
+    A run that names its jobs may be an exception, so it leaves them.
+    """
+    for job in JOBS.values():
+        checkpoint, key = warehouse.checkpoint(job.name), job.off_by(conf)
+        if job.receiver and key and identity.is_started(checkpoint):
+            identity.set_aside(checkpoint)
+            report(logs.warning(f"{key} is null, so it starts over once it is on again", job.name))
+
+
+def _make_tables(chosen: list[Job], warehouse: Warehouse, spark: "SparkSession") -> None:
+    """Make the tables of jobs.
+
+    A job may read a table that another fills, also when that one is not run now. Views read
+    settings, which only a snapshot fills.
+    """
+    needed = {QUERY_PROGRESS.name, SETTINGS.name}
+    for job in chosen:
+        needed |= {job.reads, *(table.name for table in (*job.fills, *job.looks_up))}
+    with failures.as_job_error("making the tables"):
+        warehouse.ensure(lambda: spark, [t for name, t in TABLES.items() if name in needed])
 
 
 def _check_batches(
@@ -302,7 +327,7 @@ class _Runner:
     def _is_receiver_away(self, job: Job, error: Exception, again: str) -> bool:
         """Whether a query failed only by a receiver, which no other job waits for; reports it."""
         # The text of another job's error may have what a client chose.
-        is_away = job.name == JOB and failures.is_receiver_away(str(error))
+        is_away = job.receiver is not None and failures.is_receiver_away(str(error))
         if is_away:
             why = failures.one_line(error)
             self.report(logs.warning(f"{why}; its batch is sent again in {again}", job.name))

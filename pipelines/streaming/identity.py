@@ -49,7 +49,7 @@ def check_topic(checkpoint: Path, now: TopicIdentity, *, accept_new: bool) -> No
     if is_started(checkpoint) and recorded != now:
         if not accept_new:
             raise CheckpointError(_other_topic(checkpoint, recorded, now))
-        _set_aside(checkpoint)
+        set_aside(checkpoint)
     if recorded != now:
         _start_file(checkpoint).unlink(missing_ok=True)
         state_files.replace(file, json.dumps(asdict(now)))
@@ -68,7 +68,7 @@ def cluster_ids(checkpoints: Path) -> set[str]:
 def restart_from(checkpoint: Path, offsets: Mapping[str, Mapping[str, int]]) -> None:
     """Move a checkpoint aside; the next query reads its topic from these offsets on."""
     state_files.replace(_start_file(checkpoint), json.dumps(offsets))
-    _set_aside(checkpoint)
+    set_aside(checkpoint)
 
 
 def starting_offsets(checkpoint: Path) -> str:
@@ -103,12 +103,7 @@ def _start_file(checkpoint: Path) -> Path:
 
 
 def set_aside(checkpoint: Path) -> None:
-    """Move the checkpoint of a query aside, if it ever started."""
-    if is_started(checkpoint):
-        _set_aside(checkpoint)
-
-
-def _set_aside(checkpoint: Path) -> None:
+    """Move the checkpoint of a query aside: the next query starts over."""
     name = query_id(checkpoint) if is_named(checkpoint) else "nameless"
     aside = checkpoint.with_suffix(f".{name}.old")
     checkpoint.rename(aside)

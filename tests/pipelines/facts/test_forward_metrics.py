@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.errors import JobError
+from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.facts import forward_metrics
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.monitoring import health
@@ -39,7 +39,7 @@ def test_a_pattern_matches_as_in_other_keys_of_conf(pattern: str, expected: str)
     assert forward_metrics._like(pattern) == expected
 
 
-def test_what_a_job_has_not_sent_waits_for_it_no_longer_once_it_is_off(
+def test_a_run_of_all_jobs_gives_up_what_the_job_has_not_sent_if_it_is_off(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = warehouse.checkpoint("forward_metrics")
@@ -51,11 +51,29 @@ def test_what_a_job_has_not_sent_waits_for_it_no_longer_once_it_is_off(
 
     monkeypatch.setattr(runner, "_check_state", ends)
     place = f"warehouse.path={warehouse.conf.folder}"
-    for on, stays in (("{url: 'https://c/'}", True), ("null", False)):
+    for on, names, stays, reported in (
+        ("{url: 'https://c/'}", [], True, 0),
+        ("null", ["metric_alerts"], True, 0),
+        ("null", [], False, 1),
+        ("null", [], False, 0),
+    ):
         conf = config.load(overrides=[place, f"monitoring.forward={on}"])
+        lines: list[str] = []
         with pytest.raises(JobError):
-            runner.run(conf, ["metric_alerts"], None, print)
-        assert checkpoint.exists() is stays
+            runner.run(conf, names, None, lines.append)
+        assert (checkpoint.exists(), len(lines)) == (stays, reported)
+
+
+def test_a_secret_that_is_missing_ends_the_run_before_anything_starts(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Warehouse, "lock", lambda _: pytest.fail("a job may start"))
+    forward = "{url: 'https://c/', headers: {Authorization: 'env:NO_SUCH'}}"
+    conf = config.load(
+        overrides=[f"warehouse.path={warehouse.conf.folder}", f"monitoring.forward={forward}"]
+    )
+    with pytest.raises(ConfigError, match="NO_SUCH is not set"):
+        runner.run(conf, [], None, print)
 
 
 class Scene:
@@ -137,7 +155,7 @@ def test_each_point_is_sent_or_counted(scene: Scene) -> None:
     assert counts == {("in", None): 8, ("out", None): 3, **left_out}
     assert scene.run(**of_lag) == ([], {})
     # Down: the run goes on without it, and the next one sends the batch.
-    scene.add(gauge(9, LAG, 7.0), gauge(9, SENT, 8.0))
+    scene.add(gauge(9, LAG, 7.0), gauge(9.5, SENT, 8.0))
     scene.server.status = 503
     came, counts = scene.run(**of_lag)
     assert (came, counts) == ([("orders", 7.0)], {})
