@@ -6,9 +6,11 @@ Needs Go and its module proxy; the first build takes minutes, later ones use Go'
 import base64
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -17,19 +19,24 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import urllib3
 import yaml
 from confluent_kafka import Consumer, Message
+from prometheus_client.parser import text_string_to_metric_families
 
 from quotaflow.demo.cluster import LocalCluster
+from quotaflow.demo.ports import LOOPBACK, free_ports
 from quotaflow.udfs.facts import telemetry_pushes
 
 from ..record_batches import parsed, record_batch
 from ..udfs.facts.test_collector_records import points, records
-from . import quiet_clients
+from ..udfs.otlp.test_differential import SAMPLES
+from . import forwarded, quiet_clients
 from .odd_lines import OddLines
 
 pytestmark = pytest.mark.faults
 
+SENT = "org.apache.kafka.producer.record.send.total"
 BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.165.0"
 OF_ROUTE = ("form", "record_time", "event_time", "stated_time")
 
@@ -70,13 +77,14 @@ def settings(name: str, cluster: LocalCluster, folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def running(
-    program: Path, whole: dict[str, Any], cluster: LocalCluster, folder: Path
+    program: Path, whole: dict[str, Any], folder: Path, cluster: LocalCluster | None = None
 ) -> Iterator[None]:
     conf = folder / "collector.yaml"
     conf.write_text(yaml.safe_dump(whole), encoding="utf-8")
-    password = cluster.librdkafka_properties("shipper")["sasl.password"]
-    names = ("SHIPPER_PASSWORD", "COLLECTOR_PASSWORD")
-    environment = os.environ | dict.fromkeys(names, password)
+    environment = dict(os.environ)
+    if cluster is not None:
+        password = cluster.librdkafka_properties("shipper")["sasl.password"]
+        environment |= dict.fromkeys(("SHIPPER_PASSWORD", "COLLECTOR_PASSWORD"), password)
     command = [program, "--config", conf]
     subprocess.run([program, "validate", "--config", conf], env=environment, check=True)
     with subprocess.Popen(command, env=environment) as process:
@@ -123,7 +131,7 @@ def test_every_line_is_read_once_over_rotations(
     with log.open("ab") as file:
         file.writelines(line + b"\n" for line in (*lines, made.long, made.secret))
     with (
-        running(collector, conf, cluster, tmp_path),
+        running(collector, conf, tmp_path, cluster),
         quiet_clients.reader(login, topic, topic) as reader,
     ):
         first = read(reader, len(lines) + 1)
@@ -154,7 +162,7 @@ def test_pushes_give_the_receivers_points(
     collected: list[dict[str, Any]] = []
     values: list[bytes] = []
     with (
-        running(collector, conf, cluster, tmp_path),
+        running(collector, conf, tmp_path, cluster),
         quiet_clients.reader(login, target, target) as reader,
     ):
         while len(collected) < len(expected) and (message := reader.poll(60)) is not None:
@@ -163,3 +171,35 @@ def test_pushes_give_the_receivers_points(
             batch: pa.RecordBatch = record_batch(values)
             collected = points(batch, telemetry_pushes.from_collector)
     assert collected == expected
+
+
+def test_forwarded_points_are_series_of_who_pushed_them_and_sums_are_cumulative(
+    collector: Path, golden: Path, tmp_path: Path
+) -> None:
+    (ports,) = free_ports(1, random.SystemRandom())
+    took, shown = f"{LOOPBACK}:{ports.client}", f"{LOOPBACK}:{ports.internal}"
+    as_labels = {"resource_to_telemetry_conversion": {"enabled": True}}
+    parts: dict[str, dict[str, Any]] = {
+        "receivers": {"otlp": {"protocols": {"http": {"endpoint": took}}}},
+        "processors": {"deltatocumulative": {}},
+        "exporters": {"prometheus": {"endpoint": shown, **as_labels}},
+    }
+    pipeline = {name: list(kinds) for name, kinds in parts.items()}
+    service = {"telemetry": {"metrics": {"level": "none"}}, "pipelines": {"metrics": pipeline}}
+    now_us = time.time_ns() // 1_000
+    rows = [forwarded.points_of(golden, time_us=now_us + s * 1_000_000) for s in (-2, -1)]
+    with running(collector, parts | {"service": service}, tmp_path):
+        for part in rows:
+            forwarded.send(part, f"http://{took}/v1/metrics")
+        text = urllib3.request("GET", f"http://{shown}/metrics").data.decode()
+    families = list(text_string_to_metric_families(text))
+    samples = [sample for family in families for sample in family.samples]
+    named = [each.labels for each in samples if "kafka_principal" in each.labels]
+    pushed = {(f"User:{number}", f"i{number}") for number in range(len(SAMPLES))}
+    assert {(labels["kafka_principal"], labels["instance"]) for labels in named} == pushed
+    (sent,) = {
+        row["value"]
+        for row in rows[0].to_pylist()
+        if row["metric"] == SENT and row["client_instance_id"] == "i1"
+    }
+    assert [each.value for each in samples if each.name == SENT.replace(".", "_")] == [2 * sent]
