@@ -223,8 +223,8 @@ def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
 
 def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
     """The jobs that fill facts, and those that maintain results."""
-    on = [job for job in JOBS.values() if job.topic is None or getattr(conf.ingest, job.topic)]
-    facts, results = ([job.name for job in on if job.name in group] for group in GROUPS.values())
+    on = {job.name for job in JOBS.values() if not job.off_by(conf)}
+    facts, results = ([name for name in group if name in on] for group in GROUPS.values())
     return facts, results
 
 
