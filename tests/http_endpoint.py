@@ -1,7 +1,8 @@
 """A server on this machine that takes what programs post, and answers as a test says."""
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -11,7 +12,7 @@ class Endpoint(ThreadingHTTPServer):
     """`came` is what was posted: path, headers and content, as `read` makes it of the bytes.
 
     `answers` are the next statuses, then `status` forever, each with these headers and this body.
-    `before` runs before an answer.
+    `before` runs before an answer, whose body comes with `pause_s` before each byte.
     """
 
     def __init__(self, path: str, read: Callable[[bytes], Any]) -> None:
@@ -23,6 +24,7 @@ class Endpoint(ThreadingHTTPServer):
         self.status, self.body = 200, b""
         self.headers: dict[str, str] = {}
         self.before: Callable[[], None] = lambda: None
+        self.pause_s = 0.0
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -38,7 +40,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(self.server.body)))
         self.end_headers()
-        self.wfile.write(self.server.body)
+        if not self.server.pause_s:
+            self.wfile.write(self.server.body)
+            return
+        with suppress(ConnectionError):
+            for byte in self.server.body:
+                time.sleep(self.server.pause_s)
+                self.wfile.write(bytes([byte]))
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

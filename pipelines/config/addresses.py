@@ -2,12 +2,17 @@
 
 import ipaddress
 import logging
+from collections.abc import Collection, Mapping
+from typing import Any, Self
 
+import urllib3
 from urllib3.exceptions import LocationParseError
-from urllib3.util import parse_url
+from urllib3.util import Retry, Timeout, parse_url
 
 from quotaflow.pipelines.config import secrets
 from quotaflow.pipelines.errors import ConfigError
+
+_BACKOFF_S, _MAX_WAIT_S = 0.5, 10.0
 
 
 def checked(reference: str, key: str, *, plain_http: bool = False) -> str:
@@ -39,3 +44,43 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def connections(
+    headers: Mapping[str, str],
+    retried: Collection[int],
+    *,
+    timeout_s: float,
+    max_attempts: int,
+    respects_wait: bool,
+) -> urllib3.PoolManager:
+    """Connections to post by, without redirects: `retried` are the statuses to post again after.
+
+    `respects_wait`: a receiver decides how long to wait, up to a bound.
+    """
+    retries = _Retry(
+        total=max_attempts - 1,
+        redirect=False,
+        status_forcelist=retried,
+        allowed_methods=("POST",),
+        backoff_factor=_BACKOFF_S,
+        backoff_max=_MAX_WAIT_S,
+        respect_retry_after_header=respects_wait,
+        raise_on_status=False,
+    )
+    timeout = Timeout(connect=timeout_s, read=timeout_s)
+    return urllib3.PoolManager(retries=retries, timeout=timeout, headers=headers)
+
+
+class _Retry(Retry):
+    """Waits no longer than we do by ourselves, and reads no answer that decides nothing."""
+
+    def get_retry_after(self, response: Any) -> float | None:
+        given = super().get_retry_after(response)
+        return None if given is None else min(given, _MAX_WAIT_S)
+
+    def increment(self, *args: Any, **others: Any) -> Self:
+        retries = super().increment(*args, **others)
+        if others.get("response") is not None:
+            others["response"].close()
+        return retries

@@ -97,7 +97,7 @@ class PointForwarding:
             if time.monotonic() > deadline:
                 counts["late", "past_max_batch"] += request["points"]
                 continue
-            refused, why = receiver.refused(bytes(request["body"]), request["points"])
+            refused, why = receiver.send(bytes(request["body"]), request["points"])
             counts["out", None] += request["points"] - refused
             counts["refused", why] += refused
         return counts

@@ -3,9 +3,9 @@
 Neither the address nor a header is in a message, error or log.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import urllib3
 from google.protobuf.message import DecodeError
@@ -13,7 +13,6 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 from urllib3.exceptions import HTTPError
-from urllib3.util import Retry, Timeout
 
 from quotaflow.pipelines.config import addresses, secrets
 from quotaflow.pipelines.config.monitoring import Forward
@@ -25,7 +24,6 @@ _RETRIED = (429, 502, 503, 504)
 _WRONG = (301, 302, 303, 307, 308, 401, 403, 404, 405, 407)
 """Answers to the address or the login: not this request is refused, but each."""
 _OK, _REDIRECT = 200, 300
-_BACKOFF_S, _MAX_WAIT_S = 0.5, 10.0
 _MAX_ANSWER_BYTES = 1 << 16
 _OTLP = {
     "Content-Type": "application/x-protobuf",
@@ -45,20 +43,14 @@ class Endpoint:
 
     def open(self) -> "OtlpReceiver":
         """The receiver, with connections of its own."""
-        retries = _Retry(
-            total=self.max_attempts - 1,
-            redirect=False,
-            status_forcelist=_RETRIED,
-            allowed_methods=("POST",),
-            backoff_factor=_BACKOFF_S,
-            backoff_max=_MAX_WAIT_S,
-            raise_on_status=False,
+        pool = addresses.connections(
+            {**self.headers, **_OTLP},
+            _RETRIED,
+            timeout_s=self.timeout_s,
+            max_attempts=self.max_attempts,
+            respects_wait=True,
         )
-        timeout = Timeout(connect=self.timeout_s, read=self.timeout_s)
-        pool = urllib3.PoolManager(
-            retries=retries, timeout=timeout, headers={**self.headers, **_OTLP}
-        )
-        return OtlpReceiver(self.url, pool)
+        return OtlpReceiver(self.url, pool, self.timeout_s)
 
 
 def endpoint(conf: Forward) -> Endpoint:
@@ -76,34 +68,26 @@ def _header(name: str, reference: str) -> str:
     return text
 
 
-class _Retry(Retry):
-    """Waits as long as the receiver says, but not longer than we do by ourselves."""
-
-    def get_retry_after(self, response: Any) -> float | None:
-        given = super().get_retry_after(response)
-        return None if given is None else min(given, _MAX_WAIT_S)
-
-
 @dataclass(frozen=True, slots=True)
 class OtlpReceiver:
     """A receiver, and the connections to it."""
 
     url: str = field(repr=False)
     pool: urllib3.PoolManager = field(repr=False)
+    timeout_s: float
 
-    def refused(self, body: bytes, points: int) -> tuple[int, str]:
+    def send(self, body: bytes, points: int) -> tuple[int, str]:
         """Post a request; returns how many of its points were refused, and why.
 
         Raises ReceiverAwayError after the last attempt.
         """
         try:
             answer = self.pool.request("POST", self.url, body=body, preload_content=False)
-            content = answer.read(_MAX_ANSWER_BYTES)
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error
             raise ReceiverAwayError(_away(f"was not reached: {type(reason).__name__}")) from None
-        # Closed, if there is more to read: it may be endless.
-        answer.close() if len(content) == _MAX_ANSWER_BYTES else answer.release_conn()
+        # The status decides. Without its body, a request that was taken was taken whole.
+        content = _content(answer, time.monotonic() + self.timeout_s)
         if answer.status in _RETRIED:
             raise ReceiverAwayError(_away(f"answered {answer.status} each time"))
         if answer.status in _WRONG:
@@ -113,6 +97,22 @@ class OtlpReceiver:
         if not _OK <= answer.status < _REDIRECT:
             return points, f"answer_{answer.status}"
         return min(_rejected(content), points), "partial_success"
+
+
+def _content(answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
+    """The body of an answer; none if it is long, slow or cut: it may be endless."""
+    content = b""
+    try:
+        while part := answer.read1(_MAX_ANSWER_BYTES):
+            content += part
+            if len(content) > _MAX_ANSWER_BYTES or time.monotonic() > deadline:
+                answer.close()
+                return b""
+    except HTTPError:
+        answer.close()
+        return b""
+    answer.release_conn()
+    return content
 
 
 def _away(what: str) -> str:

@@ -258,7 +258,7 @@ class _Runner:
     def _finished(self, job: Job, query: "StreamingQuery") -> int:
         """Record the end of a query; returns the number of rows read."""
         rows = self.log.finish(job)
-        if not rows:
+        if not rows and not query.exception():
             self.log.record_idle(query)
             self._refresh(job)
         return rows

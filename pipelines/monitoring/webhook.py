@@ -9,7 +9,6 @@ from typing import Any
 
 import urllib3
 from urllib3.exceptions import HTTPError
-from urllib3.util import Retry, Timeout
 
 from quotaflow.pipelines.config import addresses
 from quotaflow.pipelines.config.receivers import Receiver
@@ -17,7 +16,6 @@ from quotaflow.pipelines.errors import QuotaflowError
 
 _RETRIED = (429, 500, 502, 503, 504)
 _OK, _REDIRECT, _REFUSAL = 200, 300, 400
-_BACKOFF_S, _MAX_BACKOFF_S = 0.5, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +62,15 @@ def address(conf: Receiver, url: str, key: str) -> Address:
     Raises ConfigError for a forbidden one, without repeating it.
     """
     url = addresses.checked(url, key)
-    retries = Retry(
-        total=conf.max_attempts - 1,
-        redirect=False,
-        status_forcelist=_RETRIED,
-        allowed_methods=("POST",),
-        backoff_factor=_BACKOFF_S,
-        backoff_max=_MAX_BACKOFF_S,
+    pool = addresses.connections(
+        {"User-Agent": "quotaflow"},
+        _RETRIED,
+        timeout_s=conf.timeout_s,
+        max_attempts=conf.max_attempts,
         # The receiver must not control how long a job sleeps.
-        respect_retry_after_header=False,
-        raise_on_status=False,
+        respects_wait=False,
     )
-    timeout = Timeout(connect=conf.timeout_s, read=conf.timeout_s)
-    agent = {"User-Agent": "quotaflow"}
-    return Address(url, urllib3.PoolManager(retries=retries, timeout=timeout, headers=agent))
+    return Address(url, pool)
 
 
 def _problem(status: int) -> Refusal | None:

@@ -28,4 +28,4 @@ def send(rows: pa.Table, url: str) -> None:
     receiver = otlp_receiver.endpoint(Forward(url=url, max_attempts=10)).open()
     for made in requests.encode(iter(rows.select(list(requests.READ)).to_batches())):
         for request in made.to_pylist():
-            assert receiver.refused(request["body"], request["points"])[0] == 0
+            assert receiver.send(request["body"], request["points"])[0] == 0

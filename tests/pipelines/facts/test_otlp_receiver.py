@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.config import addresses
 from quotaflow.pipelines.config.monitoring import Forward
 from quotaflow.pipelines.errors import ConfigError, ReceiverAwayError
 from quotaflow.pipelines.facts import otlp_receiver
@@ -34,7 +35,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     with listening("/v1/hunter2") as endpoint:
         monkeypatch.setenv("OTLP_URL", endpoint.url)
         monkeypatch.setenv("OTLP_TOKEN", TOKEN)
-        monkeypatch.setattr(otlp_receiver, "_BACKOFF_S", 0.0)
+        monkeypatch.setattr(addresses, "_BACKOFF_S", 0.0)
         yield endpoint
 
 
@@ -47,7 +48,7 @@ def outcome(**others: Any) -> tuple[int, str] | str:
     """What was refused, or the error, of one request."""
     receiver = pickle.loads(pickle.dumps(otlp_receiver.endpoint(forward(**others)))).open()
     try:
-        refused, why = receiver.refused(b"body", POINTS)
+        refused, why = receiver.send(b"body", POINTS)
     except ReceiverAwayError as error:
         return str(error).removeprefix("the receiver of monitoring.forward ")
     return refused, why
@@ -91,7 +92,7 @@ def test_each_answer_has_its_outcome(
 def test_a_receiver_says_when_to_come_again_within_a_bound(
     server: Endpoint, monkeypatch: pytest.MonkeyPatch, given: str, least: float, most: float
 ) -> None:
-    monkeypatch.setattr(otlp_receiver, "_MAX_WAIT_S", 1.5)
+    monkeypatch.setattr(addresses, "_MAX_WAIT_S", 1.5)
     server.answers, server.headers = [429, 200], {"Retry-After": given}
     since = time.monotonic()
     assert outcome() == (0, "partial_success")
@@ -108,6 +109,22 @@ def test_a_receiver_that_is_down_or_slow_is_away_after_a_bounded_time(server: En
     assert str(outcome(timeout_s=0.2, max_attempts=2)).startswith("was not reached: ")
 
 
+@cases(
+    ("status", "pause_s", "expected"),
+    ("accepted, and bytes come slowly", 200, 0.2, (0, "partial_success")),
+    ("accepted, and no byte comes in time", 200, 0.8, (0, "partial_success")),
+    ("refused, and bytes come slowly", 400, 0.2, (POINTS, "answer_400")),
+    ("busy, and bytes come slowly", 503, 0.2, "answered 503 each time"),
+)
+def test_an_answer_counts_by_its_status_if_its_body_does_not_come_in_time(
+    server: Endpoint, status: int, pause_s: float, expected: Any
+) -> None:
+    server.status, server.body, server.pause_s = status, partly(3) * 9, pause_s
+    since = time.monotonic()
+    assert outcome(timeout_s=0.5, max_attempts=2) == expected
+    assert time.monotonic() - since < 4
+
+
 def test_no_secret_is_in_a_log_an_error_or_a_text(
     server: Endpoint, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,7 +133,7 @@ def test_no_secret_is_in_a_log_an_error_or_a_text(
     receiver = endpoint.open()
     server.answers = [503] * 9
     with pytest.raises(ReceiverAwayError) as caught:
-        receiver.refused(b"body", POINTS)
+        receiver.send(b"body", POINTS)
     texts = (caplog.text, repr(caught.value), repr(endpoint), repr(receiver))
     assert not [text for text in texts if "hunter2" in text]
 

@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def started(warehouse: Warehouse, lines: list[str]) -> Any:
     """A runner whose jobs start without Spark."""
     environment = SimpleNamespace(conf=Conf(warehouse=warehouse.conf), warehouse=warehouse)
-    log = SimpleNamespace(finish=lambda _: 0)
+    log = SimpleNamespace(finish=lambda _: 0, record_idle=lambda _: lines.append("idle"))
     made: Any = runner._Runner(environment, lambda line: lines.append(str(line)), log)  # type: ignore[arg-type]
     made._start = lambda *_: ANOTHER
     return made
@@ -65,3 +65,11 @@ def test_the_same_text_of_another_job_is_an_error(warehouse: Warehouse, clock: C
     clock.now += 1
     with pytest.raises(JobError, match="fetches failed"):
         started(warehouse, [])._supervised(JOBS["fetches"], failed(), {})
+
+
+def test_a_run_that_failed_is_not_recorded_as_one_without_new_rows(warehouse: Warehouse) -> None:
+    lines: list[str] = []
+    made, job = started(warehouse, lines), JOBS["forward_metrics"]
+    assert (made._finished(job, failed()), lines) == (0, [])
+    done: Any = SimpleNamespace(isActive=False, exception=lambda: None)
+    assert (made._finished(job, done), lines) == (0, ["idle"])

@@ -17,14 +17,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.config import Conf, addresses
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError
 from quotaflow.pipelines.monitoring import (
     capture_preview,
     notifications,
     notifier,
     sent_log,
-    webhook,
 )
 from quotaflow.pipelines.monitoring.notifications import Notification
 from quotaflow.pipelines.monitoring.notifier import Delivery
@@ -56,7 +55,7 @@ def texts(server: Endpoint) -> list[str]:
 @pytest.fixture
 def conf(warehouse: Warehouse, server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Conf:
     monkeypatch.setenv("HOOK", server.url)
-    monkeypatch.setattr(webhook, "_BACKOFF_S", 0.0)
+    monkeypatch.setattr(addresses, "_BACKOFF_S", 0.0)
     return config.load(overrides=overrides(warehouse))
 
 

@@ -11,7 +11,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.config import Conf, addresses
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.monitoring import notifications, notifier, senders, webhook
+from quotaflow.pipelines.monitoring import notifications, notifier, senders
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
@@ -42,7 +42,7 @@ def mails() -> Iterator[MailEndpoint]:
 def _references(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK", server.url)
     monkeypatch.setenv("KEY", KEY)
-    monkeypatch.setattr(webhook, "_BACKOFF_S", 0.0)
+    monkeypatch.setattr(addresses, "_BACKOFF_S", 0.0)
     monkeypatch.setattr(senders, "_BACKOFF_S", 0.0)
 
 
