@@ -3,11 +3,15 @@ failure of another program without its cause.
 """
 
 import ast
+import re
 import tomllib
 from collections import Counter
 from pathlib import Path
 
 import duckdb
+
+from quotaflow.pipelines.warehouse import views
+from quotaflow.schemas.tables.catalog import TABLES
 
 from .cases import cases
 
@@ -74,6 +78,18 @@ def misplaced(source: str, path: str) -> list[str]:
     classic = set() if path.startswith(CLASSIC_ALLOWED) else CLASSIC
     elsewhere = {name for name, place in ONE_PLACE.items() if path != place}
     return sorted(used & (classic | elsewhere | LOCAL_TIMES))
+
+
+def test_no_query_of_a_module_names_a_part_as_a_table() -> None:
+    """Over a catalog such a query is refused: Spark could take one for the other."""
+    named = re.compile(r"(?:WITH|\),)\s+(\w+) AS \(")
+    parts = {
+        (path, part)
+        for path in SOURCES
+        for part in named.findall((ROOT / path).read_text(encoding="utf-8"))
+    }
+    assert {part for _, part in parts} >= {"clients"}
+    assert {each for each in parts if each[1] in {*TABLES, *views.load()}} == set()
 
 
 def test_what_has_one_place_is_used_there_alone() -> None:

@@ -42,7 +42,7 @@ MINUTES = """
         ) AS served
         GROUP BY part, is_after, minute, broker_id, api, principal
     ),
-    brokers AS (
+    by_broker AS (
         SELECT part, is_after, minute,
             sum(requests) >= {least_requests}
             AND count(CASE WHEN late * 100 > requests THEN 1 END) >= 3
@@ -52,7 +52,7 @@ MINUTES = """
     )
     SELECT part, is_after, count(DISTINCT minute) AS minutes,
         count(DISTINCT CASE WHEN is_slow THEN minute END) AS slow_minutes
-    FROM brokers
+    FROM by_broker
     GROUP BY part, is_after
 """
 # Principals without errors are one row: there are many, and none of them can have more.
