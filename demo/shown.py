@@ -33,8 +33,8 @@ def clients(report: TrafficReport) -> str:
     acked = sum(sum(client.records_acked.values()) for client in report.clients)
     ids = sum(client.producer_ids for client in report.clients)
     return (
-        f"The clients wrote {acked} records and were given {ids} producer ids, mallory "
-        f"{report.producer_ids('User:mallory')} of them."
+        f"The clients that came first wrote {acked:,} records. They were given {ids} producer ids, "
+        f"mallory {report.producer_ids('User:mallory')} of them; frank came later."
     )
 
 
