@@ -6,7 +6,7 @@ from quotaflow.pipelines.areas.finding import NOW, SOON, Problem, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.terminal import texts
 
-OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed")
+OUTCOMES = ("in", "out", "left_out", "late", "quarantined", "failed", "refused")
 """What became of rows (pipeline_progress)."""
 # A row that is late, or whose rule fails, is counted once for each result it concerns.
 _COUNTED_BY_TARGET = {"in", "late", "failed"}
@@ -157,14 +157,27 @@ ROWS_UNUSED = RowProblem(
     subjects="reasons why rows could not be used",
     subject=("job", "target", "outcome", "reason"),
     table="pipeline_progress",
-    question=UNUSED.where("outcome IN ('quarantined', 'late')"),
+    question=UNUSED.where("outcome IN ('quarantined', 'late') AND target <> 'otlp'"),
     summary=lambda rows: (
         f"Rows could not be used: {texts.names(row['reason'].replace('_', ' ') for row in rows)}."
     ),
     action=lambda _: "`quotaflow show quarantine` has them.",
 )
+POINTS_NOT_SENT = RowProblem(
+    code="points_not_sent",
+    severity=SOON,
+    subjects="reasons why points of clients were not sent",
+    subject=("job", "target", "outcome", "reason"),
+    table="pipeline_progress",
+    question=UNUSED.where("outcome = 'refused' OR (outcome = 'late' AND target = 'otlp')"),
+    summary=lambda rows: (
+        "Points of clients were not sent: "
+        f"{texts.names(row['reason'].replace('_', ' ') for row in rows)}."
+    ),
+    action=lambda _: "Search the log of the receiver that `monitoring.forward` names.",
+)
 QUALITY = (CHECK_FAILED, CHECK_WARNS)
-PROBLEMS = (RESULT_FAILED, ROWS_UNUSED)
+PROBLEMS = (RESULT_FAILED, ROWS_UNUSED, POINTS_NOT_SENT)
 DATA_OLD = Problem(code="data_old", severity=NOW)
 MAX_AGE_S = 3_600
 """The newest event of a pipeline that works is younger than this."""

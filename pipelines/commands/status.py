@@ -117,11 +117,13 @@ def _summary(report: HealthReport) -> Iterator[str]:
         if job.rows_duplicate:
             again = counted(job.rows_duplicate, "line")
             yield f"? {job.job}: {again} came a second time in its last hour, and {_AGAIN}"
-        if job.rows_refused:
+        if job.rows_refused and not job.problems:
             points = counted(job.rows_refused, "point")
             yield f"? {job.job}: its receiver refused {points} in its last hour of work"
     if report.is_well:
-        yield "nothing is above its threshold" if silent or report.incidents else "all is well"
+        refused = any(job.rows_refused for job in report.jobs)
+        is_silent = silent or report.incidents or refused
+        yield "nothing is above its threshold" if is_silent else "all is well"
 
 
 def _plan(report: HealthReport) -> str:

@@ -110,7 +110,9 @@ class HealthSection(Section):
     max_behind_s: Seconds = 1_800
     """Seconds that data has waited unread."""
     max_quarantined_share: Share = 0.01
-    """Share of a job's rows of its last hour of work that went to `quarantine`; 0 to 1."""
+    """Share of a job's rows of its last hour of work that went to `quarantine`, or that the
+    receiver of `monitoring.forward` refused; 0 to 1.
+    """
     max_late_share: Share = 0.05
     """Share of rows that were too late."""
     min_free_share: Share = 0.1

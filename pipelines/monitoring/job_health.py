@@ -118,6 +118,11 @@ def _problems(
         share = (facts.row.get(f"rows_{name}") or 0) / rows if rows else 0
         if share > bound:
             yield f"{texts.share(share)} of its rows {name} (threshold: {texts.share(bound)})"
+    refused = facts.row.get("rows_refused") or 0
+    share = refused / (refused + (facts.row.get("rows_out") or 0)) if refused else 0
+    if share > bounds.max_quarantined_share:
+        limit = texts.share(bounds.max_quarantined_share)
+        yield f"its receiver refused {texts.share(share)} of the points sent (threshold: {limit})"
     yield from facts.not_up_to_date
 
 

@@ -50,6 +50,7 @@ _FLOW_COLUMNS = (
     number("late", "late_rows"),
     number("quarantined", "quarantined_rows"),
     number("failed", "failed_rows"),
+    number("refused", "refused_rows"),
     number("rows per s", "processed_rows_per_s"),
     GridColumn("unread", _behind, NUMBER),
     moment("newest event (UTC)", "newest"),

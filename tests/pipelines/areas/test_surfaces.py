@@ -289,11 +289,18 @@ CASES: dict[str, Tables] = {
             progress(60, "left_out", target=FINE, reason="raft"),
         ]
     },
+    "points_not_sent": {
+        "pipeline_progress": [
+            *WELL,
+            progress(60, "refused", target=BAD, reason="answer_400"),
+            progress(60, "left_out", target=FINE, reason="raft"),
+        ]
+    },
 }
 """By the code that every surface is to name."""
 OF_NO_NAME = {
     *("move_stalled", "throttle_left_over"),
-    *("check_failed", "check_warns", "result_failed", "rows_unused"),
+    *("check_failed", "check_warns", "result_failed", "rows_unused", "points_not_sent"),
 }
 """What `why` does not name: it needs a request log, which says more of moves and throttles than
 snapshots, and the pipeline is about no name."""

@@ -34,6 +34,7 @@ Status = Callable[..., Printed]
 def fill(
     warehouse: Warehouse,
     *,
+    out: int = 10,
     quarantined: int = 0,
     duplicate: int = 0,
     refused: int = 0,
@@ -42,16 +43,16 @@ def fill(
     """A warehouse whose jobs ran a while ago, and left three files unread; when that was."""
     at = datetime.now(UTC) - timedelta(seconds=ago_s)
     facts = {"event_time": at, "behind_offsets": 0, "state_rows": 4}
-    out = {"target": "requests", "event_time": at}
+    target = {"target": "requests", "event_time": at}
     make_tables(
         warehouse,
         {
             "query_progress": [batch(0, 3, **facts), batch(0, 5, "results", event_time=at)],
             "pipeline_progress": [
-                counted(0, 3, "out", 10, **out),
-                counted(0, 3, "quarantined", quarantined, reason="not_json", **out),
-                counted(0, 3, "left_out", duplicate, reason="duplicate", **out),
-                *([counted(0, 3, "refused", refused, **out)] if refused else []),
+                counted(0, 3, "out", out, **target),
+                counted(0, 3, "quarantined", quarantined, reason="not_json", **target),
+                counted(0, 3, "left_out", duplicate, reason="duplicate", **target),
+                *([counted(0, 3, "refused", refused, **target)] if refused else []),
                 counted(0, 3, "left_out", 1, reason=HOSTILE, target=None, event_time=at),
             ],
         },
@@ -106,17 +107,27 @@ def test_an_answer_that_is_not_up_to_date_is_said(status_of: Status, warehouse: 
 
 
 @cases(
-    ("work", "expected"),
-    ("a line again", {"duplicate": 20}, "20 lines came a second time in its last hour, and each"),
-    ("refused points", {"refused": 7}, "its receiver refused 7 points in its last hour of work"),
+    ("work", "expected", "end"),
+    (
+        "a line again",
+        {"duplicate": 20},
+        "20 lines came a second time in its last hour, and each",
+        "all is well",
+    ),
+    (
+        "refused points",
+        {"out": 993, "refused": 7},
+        "its receiver refused 7 points in its last hour of work",
+        "nothing is above its threshold",
+    ),
 )
 def test_what_a_job_cannot_help_is_said_and_no_problem(
-    status_of: Status, work: dict[str, int], expected: str, warehouse: Warehouse
+    status_of: Status, work: dict[str, int], expected: str, end: str, warehouse: Warehouse
 ) -> None:
     fill(warehouse, **work)
     *_, line, last = status_of(*ROOMY).out.splitlines()
     assert line.startswith(f"? facts: {expected}")
-    assert last == "all is well"
+    assert last == end
 
 
 @pytest.mark.parametrize("content", ["", "{"])

@@ -91,6 +91,12 @@ def test_silence_is_measured_by_what_is_usual(
     ("a few unreadable rows", job_facts(rows_in=1_000, rows_quarantined=10), []),
     ("late rows", job_facts(rows_in=100, rows_late=6), ["6 % of its rows late (threshold: 5 %)"]),
     ("no rows", job_facts(rows_in=0, rows_late=None), []),
+    (
+        "a receiver that refuses all of a few",
+        job_facts(rows_in=10_000, rows_out=0, rows_refused=7),
+        ["its receiver refused 100 % of the points sent (threshold: 1 %)"],
+    ),
+    ("a few refused points", job_facts(rows_out=990, rows_refused=10), []),
 )
 def test_a_job_past_a_bound_says_which(facts: JobFacts, expected: list[str]) -> None:
     assert list(job_health.job_health(facts, NOON, BOUNDS).problems) == expected
