@@ -389,13 +389,10 @@ def step(row: DesiredConfig, prior: str | None, bounds: PlanPolicy) -> str | Non
 
 
 def _numbers(row: DesiredConfig, prior: str | None) -> tuple[float, float] | None:
-    if not _is_number(row) or row.config_value is None or prior is None:
+    is_number = isinstance(CONFIGS[row.config_key].values, NumberValue)
+    if not is_number or row.config_value is None or prior is None:
         return None
     try:
         return float(prior), float(row.config_value)
     except ValueError:
         return None
-
-
-def _is_number(row: DesiredConfig) -> bool:
-    return isinstance(CONFIGS[row.config_key].values, NumberValue)
