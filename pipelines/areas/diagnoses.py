@@ -127,7 +127,7 @@ SUFFERS = RowProblem(
     table="incidents",
     question=INCIDENTS.where(f"{any_of('symptom', _SUFFERED)} AND {{within:since:until}}"),
     summary=_suffering,
-    action=lambda rows: f"Run {texts.why(rows[0]['names'][0])}: it says what to do.",
+    action=lambda rows: texts.to_do([texts.run_why(rows[0]["names"], "what to do", "diagnoses")]),
 )
 PROBLEMS = (SUFFERS,)
 

@@ -24,6 +24,12 @@ def _failing(rows: Sequence[Row]) -> str:
     return f"Reads fail for {texts.names(row['client_id'] for row in rows)}."
 
 
+def step(rows: Sequence[Row], says: str) -> str:
+    """A part of what to do about reads that fail."""
+    names = rows[0]["client_id"], rows[0]["principal"]
+    return texts.run_why(names, says, "read_problems")
+
+
 READ_FAILS = RowProblem(
     code="read_fails",
     severity=NOW,
@@ -32,9 +38,7 @@ READ_FAILS = RowProblem(
     table="read_problems",
     question=READS.where(f"advice IS NOT NULL AND {undiagnosed('out_of_range')}"),
     summary=_failing,
-    action=lambda rows: (
-        f"Run {texts.why(rows[0]['client_id'] or rows[0]['principal'])}: it says what to do."
-    ),
+    action=lambda rows: texts.to_do([step(rows, "what to do")]),
 )
 PROBLEMS = (READ_FAILS,)
 _COUNTS = {

@@ -1,6 +1,5 @@
 """The first page of `why`: one sentence, since when, on what a name waits, causes, what to do."""
 
-import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +83,8 @@ class WhyVerdict:
 
     def _more(self, name: str) -> str:
         hints = f" ({self.hints} to improve)" if self.hints else ""
-        return f"quotaflow why {shlex.quote(texts.listed(name))} --all{hints}"
+        command = texts.why(name, "--all") or "quotaflow why NAME --all"
+        return f"{command}{hints}"
 
 
 def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:

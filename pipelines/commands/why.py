@@ -120,9 +120,9 @@ def _incidents(settings: "Conf", layout: Layout) -> None:
         return
     lines = [f"{diagnoses.incident(row)}." for row in incidents]
     output.lines(map(values.visible, lines or ["No incident is open."]))
-    if incidents:
-        name = texts.listed(incidents[0]["names"][0])
-        output.note(f"`quotaflow why {name}` says more, and each other name too")
+    names = (name for row in incidents for name in row["names"])
+    if command := next(filter(None, map(texts.why, names)), ""):
+        output.note(f"`{command}` says more, and each other name too")
 
 
 def _screen(answered: "WhyAnswer") -> Iterator[str]:

@@ -83,8 +83,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
         clients = texts.names(map(fetcher, advised))
         parts.append(f"change the settings below, of {clients}")
     if problems:
-        client = problems[0]["client_id"] or problems[0]["principal"]
-        parts.append(f"run {texts.why(client)}: it says why reads fail")
+        parts.append(reads.step(problems, "why reads fail"))
     return texts.to_do(parts)
 
 

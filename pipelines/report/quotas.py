@@ -148,8 +148,8 @@ def _advice(throttled: Sequence[Row], advised: Sequence[Row]) -> str:
         users = texts.names(row["user"] for row in advised)
         return f"Raise the quotas below, of {users}, or let them send less at once."
     if throttled:
-        principal = texts.listed(throttled[0]["principal"])
-        return f"Run {texts.why(principal)}: it says what helps."
+        names = throttled[0]["principal"], throttled[0]["client_id"]
+        return texts.to_do([texts.run_why(names, "what helps", "throttled_clients")])
     return "No step is needed: no quota throttled a client."
 
 

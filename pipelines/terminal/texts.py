@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from quotaflow.udfs.counted import noun
 
 NAME_CHARS, SENTENCE_CHARS = 48, 400
+_COMMAND_CHARS = 300
 NOT_KNOWN = "not known"
 NO_STEP = "No step is needed."
 _MAX_NAMES = 5
@@ -61,9 +62,23 @@ def to_do(parts: Sequence[str]) -> str:
     return f"{capitalized(sentence)}." if parts else NO_STEP
 
 
-def why(name: object) -> str:
-    """The command that says what is wrong with a name."""
-    return f"`quotaflow why {shlex.quote(listed(name))}`"
+def why(name: object, options: str = "") -> str:
+    """The command that says what is wrong with a name; empty for what names nothing in a shell.
+
+    So a program (app-*), and what has characters that do not print, or more than a sentence shows.
+    """
+    text = "" if name is None else str(name)
+    quoted = shlex.quote(text)
+    if not text or not text.isprintable() or set("`*") & set(text) or len(quoted) > _COMMAND_CHARS:
+        return ""
+    words = (options, "--", quoted) if text.startswith("-") else (quoted, options)
+    return " ".join(filter(None, ("quotaflow why", *words)))
+
+
+def run_why(items: Iterable[object], says: str, view: str) -> str:
+    """A part of what to do: ask about the first of these names that can be, else see their view."""
+    command = next(filter(None, map(why, items)), "")
+    return f"run `{command}`: it says {says}" if command else f"see `quotaflow show {view}`"
 
 
 def step(text: str) -> str:
