@@ -109,7 +109,7 @@ def metrics(
     client sends it, and the column that has the values. Standard metrics are those
     of KIP-714. `quotaflow show unknown_metrics` shows other metrics that came. With --rules or
     --grafana it prints files for the metrics of quotaflow itself, and of answers that conf exports
-    (monitoring.export), with the bounds of conf.
+    (monitoring.export), with the thresholds of conf.
 
     Example: quotaflow metrics throttle time --client librdkafka
 

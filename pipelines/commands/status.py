@@ -41,8 +41,8 @@ def status(
     """Show open incidents, the health of each job, and what waits for an operator.
 
     Reads tables, checkpoints and the lock; needs neither a JVM nor the cluster. Exit code 1 if
-    a value is above its threshold in conf's section health. --json has all of it as one object.
-    --csv, --columns, --wide and -x have a row per job, with exact values.
+    there is a problem; conf's section health has the thresholds. --json has all of it as one
+    object. --csv, --columns, --wide and -x have a row per job, with exact values.
 
     Example: quotaflow status --watch
     """
@@ -123,7 +123,7 @@ def _summary(report: HealthReport) -> Iterator[str]:
     if report.is_well:
         refused = any(job.rows_refused for job in report.jobs)
         is_silent = silent or report.incidents or refused
-        yield "nothing is above its threshold" if is_silent else "all is well"
+        yield "there is no problem" if is_silent else "all is well"
 
 
 def _plan(report: HealthReport) -> str:

@@ -74,7 +74,7 @@ class HealthReport:
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing is past a bound of conf."""
+        """Whether there is no problem."""
         return not self.problems and not any(job.problems for job in self.jobs)
 
 

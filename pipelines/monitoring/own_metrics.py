@@ -40,7 +40,7 @@ class Alert:
     """The code of the problem of the tables that it is about: other surfaces show it too."""
 
     def expression(self, bounds: HealthSection) -> str:
-        """The expression with the bounds of conf."""
+        """The expression with the thresholds of conf."""
         return with_bounds(self.expr, bounds)
 
 
@@ -79,7 +79,7 @@ class OwnMetric:
 
 
 def with_bounds(text: str, bounds: HealthSection) -> str:
-    """A text with the bounds of conf; other words with a $ are those of Prometheus."""
+    """A text with the thresholds of conf; other words with a $ are those of Prometheus."""
     return Template(text).safe_substitute(bounds.model_dump(), max_age_s=MAX_AGE_S)
 
 
