@@ -255,16 +255,18 @@ def _alert(row: Row) -> str:
         value = f"{_measured(row, 'value')} (threshold {_measured(row, 'bound')})"
         return f"alert {row['rule']} opened: {_cut(row['metric'])} of {client} is {value}"
     worst = f"worst {_measured(row, 'peak_value')}"
-    closed = f"alert {row['rule']} closed ({_closed(row)})"
-    return f"{closed}: {_cut(row['metric'])} of {client}, {worst}"
+    return f"alert {row['rule']} closed{_because(row)}: {_cut(row['metric'])} of {client}, {worst}"
 
 
 _CLOSED = {"stale": "no value came any more", "retired": "conf has no such rule any more"}
 
 
-def _closed(row: Row) -> str:
+def _because(row: Row) -> str:
+    """Why an alert was closed, in brackets; empty if it is not known."""
     cleared = "its row is gone" if row["watched"] else "its value is normal again"
-    return _CLOSED.get(row["reason"], cleared)
+    reason = row["reason"]
+    why = {"cleared": cleared, **_CLOSED}.get(reason)
+    return "" if reason is None else f" ({why or _cut(reason)})"
 
 
 def _row_alert(row: Row) -> str:
@@ -273,7 +275,7 @@ def _row_alert(row: Row) -> str:
         ", ".join(f"{name} {_cut(value)}" for name, value in row[column] or [])
         for column in ("attributes", "shown")
     )
-    state = "opened" if row["state"] == "opened" else f"closed ({_closed(row)})"
+    state = "opened" if row["state"] == "opened" else f"closed{_because(row)}"
     subject = f"{row['watched']}{f' of {key}' if key else ''}"
     return f"alert {row['rule']} {state}: {subject}{f': {shown}' if shown else ''}"
 

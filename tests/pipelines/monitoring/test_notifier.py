@@ -235,6 +235,20 @@ def elsewhere(conf: Conf, path: str) -> Conf:
     return conf.model_copy(update={"warehouse": config.WarehouseSection(path=path)})
 
 
+@cases(
+    ("reason", "start"),
+    ("not known", None, "alert queue-time closed: "),
+    ("of a newer version", "paused", "alert queue-time closed (paused): "),
+)
+def test_an_alert_closes_for_what_is_known(
+    conf: Conf, server: Endpoint, reason: str | None, start: str
+) -> None:
+    closed = alert(9, "closed", alert_id="a1", reason=reason)
+    make_tables(Warehouse(conf.warehouse), {"metric_alert_events": [closed]})
+    deliver(conf, NOW)
+    assert [text.startswith(start) for text in texts(server)] == [True]
+
+
 def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: Endpoint) -> None:
     closed = alert(9, "closed", alert_id="a1", reason="cleared")
     ongoing, ahead = alert(5, "still_open"), alert(9_999, "closed", alert_id="a1")
