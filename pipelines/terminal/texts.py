@@ -25,7 +25,7 @@ _UNITS_OF_TIME = (
 )
 _LEAST_MONEY = 0.005
 _IS_NAME = re.compile(r"[a-z]+[._]\w")
-_MANY = re.compile(r"(?<=[a-z]{3})s/")
+_MANY = re.compile(r"(?<=[a-z]{2}[a-rt-z])s/")
 
 
 def listed(value: object, chars: int = NAME_CHARS) -> str:

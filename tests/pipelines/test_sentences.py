@@ -160,3 +160,4 @@ def test_a_missing_client_id_leaves_no_gap() -> None:
 )
 def test_words_are_made_once(made: str, expected: str) -> None:
     assert made == expected
+    ("one of a process", texts.with_unit(1.0, "process/s"), "1 process/s"),
