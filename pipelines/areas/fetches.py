@@ -97,9 +97,10 @@ def findings(scope: Scope) -> Iterator[Finding]:
     has_settings = scope.is_recent and scope.rows(_FETCHES)
     for row in scope.ask(SETTINGS.where("replica_id IS NULL")) if has_settings else ():
         price = reasons.trade_off(row)
+        why = reasons.text_of_code(("fetch_advice", "advice"), row["advice"])
         yield FETCH_SETTING.of_row(
             row,
-            f"{client_text(row)}: {reasons.meaning(('fetch_advice', 'advice'), row['advice'])}.",
+            f"{client_text(row)}: {why}.",
             reasons.fetch_step(row) + (f"; the price: {price}" if price else ""),
         )
     for row in scope.facts(_LIMITED):

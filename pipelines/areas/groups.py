@@ -57,7 +57,7 @@ def first_causes(causes: Sequence[Row]) -> list[Row]:
 
 def _summary(how: str, rows: Sequence[Row]) -> str:
     first, code = rows[0]["group_id"], rows[0]["cause"]
-    why = reasons.meaning(("why_groups_lag", "cause"), code) or code
+    why = reasons.text_of_code(("why_groups_lag", "cause"), code)
     others = texts.names(row["group_id"] for row in rows if row["group_id"] != first)
     more = f" So does the lag of {others}." if others else ""
     return f"The lag of {texts.listed(first)} {how}: {why}.{more}"

@@ -124,7 +124,7 @@ BY_ADVICE = Question(
 
 def _accused(rows: Sequence[Row]) -> str:
     first, code = rows[0]["principal"], rows[0]["cause"]
-    why = reasons.meaning(("producer_id_bursts", "cause"), code) or code
+    why = reasons.text_of_code(("producer_id_bursts", "cause"), code)
     others = texts.names(row["principal"] for row in rows if row["principal"] != first)
     more = f" So did {others}." if others else ""
     return f"{texts.listed(first)} took too many producer ids: {why}.{more}"
@@ -189,7 +189,7 @@ _NORMAL = {"deploy_burst", "epoch_exhaustion"}
 
 def _burst(row: Row) -> Finding:
     cure = reasons.cure(row["cause"])
-    why = reasons.meaning(("producer_id_bursts", "cause"), row["cause"]) or row["cause"]
+    why = reasons.text_of_code(("producer_id_bursts", "cause"), row["cause"])
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
         text=f"{row['principal']}: {why}{is_normal}. In numbers: {reasons.burst(row)}.",

@@ -22,6 +22,7 @@ from quotaflow.pipelines.reasons.wording import (
     meaning,
     name,
     rendered,
+    text_of_code,
     with_signals,
     worded,
     wordings,
@@ -53,6 +54,7 @@ __all__ = [
     "replica_step",
     "symptom",
     "telemetry_step",
+    "text_of_code",
     "throttle_fault",
     "trace",
     "trade_off",
@@ -103,7 +105,7 @@ def diagnosis(row: Row) -> str:
     if row["symptom"] == "move_stalled":
         return ""
     if row["symptom"] == COST:
-        return meaning((row["advice_table"], "advice"), row["cause"]) or cut(row["cause"])
+        return text_of_code((row["advice_table"], "advice"), row["cause"])
     return worded(_of_cause(row), row)
 
 
@@ -164,7 +166,9 @@ def trade_off(row: Row) -> str | None:
 
 def accused_burst(row: Row) -> str:
     """Who took producer ids, the cause, and its cure: an accused row of producer_id_bursts."""
-    return accusation(row, "{principal} as {source}", "source_ids", "cause")
+    # An address with many client ids has none before it.
+    word = "" if str(row["source"]).startswith(" at ") else " as "
+    return accusation(row, f"{{principal}}{word}{{source}}", "source_ids", "cause")
 
 
 def lag_cause(row: Row) -> str:
@@ -179,7 +183,7 @@ def lag_cause(row: Row) -> str:
 
 
 def _lag_cause(row: Row) -> str:
-    why = meaning(("why_groups_lag", "cause"), row["cause"]) or cut(row["cause"])
+    why = text_of_code(("why_groups_lag", "cause"), row["cause"])
     # That a group without members is empty says nothing more.
     has_more = row["detail"] is not None and row["cause"] != "no_members"
     return f"{why} ({name(row, 'detail')})" if has_more else why

@@ -207,6 +207,11 @@ def meaning(place: Place, code: str | None) -> str | None:
     return f"{wording.meaning[0].lower()}{wording.meaning[1:]}".rstrip(".")
 
 
+def text_of_code(place: Place, code: str | None) -> str:
+    """What a code means; one of another version as it is, and empty if there is none."""
+    return "" if code is None else meaning(place, code) or cut(code)
+
+
 def cure(cause: str | None) -> str | None:
     """What the owner of a program should do about a cause; None where nobody is accused."""
     wording = wordings()["producer_id_bursts", "cause"].by_code.get(cause or "")
@@ -216,12 +221,10 @@ def cure(cause: str | None) -> str | None:
 def accusation(row: Row, offender: str, ids: str, cause: str) -> str:
     """Who took producer ids, why, and what its owner should do, of a row with these columns."""
     code = row[cause] if row[cause] is None else str(row[cause])
-    # An address with many client ids has none in its name.
-    taken = rendered(f"{offender} took {{{ids}|producer id}}", row).replace(" as  at ", " at ")
-    why = meaning(("producer_id_bursts", "cause"), code)
-    return "; ".join(
-        (taken, *([why] if why else []), cure(code) or "see `quotaflow show producer_id_bursts`")
-    )
+    taken = rendered(f"{offender} took {{{ids}|producer id}}", row)
+    why = text_of_code(("producer_id_bursts", "cause"), code)
+    step = cure(code) or "see `quotaflow show producer_id_bursts`"
+    return "; ".join(filter(None, (taken, why, step)))
 
 
 def _cause_of_lag(row: Row) -> str:

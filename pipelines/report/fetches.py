@@ -13,6 +13,7 @@ from quotaflow.pipelines.report.section import (
     Figure,
     GridColumn,
     ReportSection,
+    code,
     grid,
     moment,
     number,
@@ -36,7 +37,7 @@ _READ = (
 )
 _ADVISED = (
     GridColumn("who", fetcher),
-    GridColumn("why", lambda row: reasons.meaning(("fetch_advice", "advice"), row["advice"]) or ""),
+    code("why", "fetch_advice", "advice"),
     text("setting", "setting"),
     number("now", "current_value"),
     number("better", "recommended_value"),

@@ -12,6 +12,7 @@ from quotaflow.pipelines.report.section import (
     Grid,
     GridColumn,
     ReportSection,
+    code,
     grid,
     nothing,
     number,
@@ -31,9 +32,7 @@ def _recommendation(row: Row) -> str:
 
 _COLUMNS = (
     text("principal", "principal"),
-    GridColumn(
-        "cause", lambda row: reasons.meaning(("producer_id_bursts", "cause"), row["cause"]) or ""
-    ),
+    code("cause", "producer_id_bursts", "cause"),
     text("most of them by", "source"),
     number("new ids", "new_ids"),
     number("most per s", "rate_per_s"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import Finding, RowProblem, in_cluster
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import OF_ALL, Row
@@ -141,6 +142,11 @@ def text(head: str, name: str, chars: int = texts.NAME_CHARS) -> GridColumn:
         lambda row: "" if row[name] is None else texts.listed(row[name], chars),
         page_kind=_PAGE_KINDS.get(name, ""),
     )
+
+
+def code(head: str, view: str, name: str) -> GridColumn:
+    """A column of what the codes of a view mean; a code of a newer version is shown as it is."""
+    return GridColumn(head, lambda row: reasons.text_of_code((view, name), row[name]))
 
 
 def number(head: str, name: str, show: Callable[[Any], str] = texts.number) -> GridColumn:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import in_cluster
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.quotas import SET
@@ -12,6 +11,7 @@ from quotaflow.pipelines.report.section import (
     NUMBER,
     GridColumn,
     ReportSection,
+    code,
     grid,
     moment,
     number,
@@ -59,9 +59,7 @@ _MOVE_COLUMNS = (
     moment("seen since (UTC)", "first_seen_at"),
 )
 _LEFTOVER_COLUMNS = (
-    GridColumn(
-        "what", lambda row: reasons.meaning(("throttle_checks", "finding"), row["finding"]) or ""
-    ),
+    code("what", "throttle_checks", "finding"),
     text("of", "entity_type"),
     text("name", "entity_name"),
     text("config", "config_key"),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.telemetry import ALERTS, PROBLEMS, SILENT, SOFTWARE, STATES, WITHOUT
@@ -12,6 +11,7 @@ from quotaflow.pipelines.report.section import (
     Figure,
     GridColumn,
     ReportSection,
+    code,
     grid,
     moment,
     nothing,
@@ -50,11 +50,10 @@ _QUIET = (
     number("missing", "missing_share", texts.share),
     moment("last seen (UTC)", "last_seen"),
 )
-_WHY = "clients_without_telemetry", "reason"
 _WITHOUT_COLUMNS = (
     text("software", "client_software_name"),
     text("version", "client_software_version"),
-    GridColumn("why", lambda row: reasons.meaning(_WHY, row["reason"]) or ""),
+    code("why", "clients_without_telemetry", "reason"),
     number("clients", "clients"),
     number("requests", "requests"),
 )

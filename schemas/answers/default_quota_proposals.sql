@@ -149,7 +149,9 @@ SELECT
     others.rate_per_s AS other_principal,
     coalesce(others.principal, 'other_principal') AS other_principal_name,
     worst.cause AS reason_detail,
-    concat(worst.principal, ' as ', worst.source) AS subject,
+    concat(
+        worst.principal, CASE WHEN worst.source LIKE ' at %' THEN '' ELSE ' as ' END, worst.source
+    ) AS subject,
     'default_quota_proposals' AS evidence_table,
     concat('quota_per_s=', CAST(worst.quota_per_s AS STRING)) AS evidence_key,
     counted.since,

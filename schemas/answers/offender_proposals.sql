@@ -112,7 +112,7 @@ SELECT
     usual_fetch_p99_ms,
     shrunk_partitions,
     cause AS reason_detail,
-    concat(principal, ' as ', source) AS subject,
+    concat(principal, CASE WHEN source LIKE ' at %' THEN '' ELSE ' as ' END, source) AS subject,
     'producer_id_offenders' AS evidence_table,
     concat('principal=', principal, ' client_address=', client_address) AS evidence_key,
     since,

@@ -10,6 +10,7 @@ import pytest
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import groups, producer_ids
 from quotaflow.pipelines.reasons.wording import OF_EVERY_ROW
+from quotaflow.pipelines.report import section
 from quotaflow.pipelines.terminal import texts
 
 from .. import sentences
@@ -147,11 +148,26 @@ def test_a_cause_is_said_of_the_first_alone() -> None:
 def test_a_missing_client_id_leaves_no_gap() -> None:
     row = {"principal": "User:m", "source": " at 10.0.0.5", "source_ids": 3, "cause": None}
     assert reasons.accused_burst(row).startswith("User:m at 10.0.0.5 took 3 producer ids; ")
+    named = row | {"source": "a as  at b at 10.0.0.5", "cause": "of_2027"}
+    assert reasons.accused_burst(named).startswith(
+        "User:m as a as  at b at 10.0.0.5 took 3 producer ids; of_2027; "
+    )
+
+
+@cases(
+    ("code", "text"),
+    ("none", None, ""),
+    ("one", "restart_loop", "its clients end and start again, again and again"),
+    ("of a newer version", "of_2027", "of_2027"),
+)
+def test_a_list_shows_what_a_code_means_or_the_code(code: str | None, text: str) -> None:
+    assert section.code("cause", "producer_id_bursts", "cause").show({"cause": code}) == text
 
 
 @cases(
     ("made", "expected"),
     ("one", texts.with_unit(1.0, "partitions/s"), "1 partition/s"),
+    ("one of a process", texts.with_unit(1.0, "process/s"), "1 process/s"),
     ("two", texts.with_unit(2.0, "partitions/s"), "2 partitions/s"),
     ("a name of Kafka", texts.step("producer_byte_rate is low"), "producer_byte_rate is low."),
     ("a step", texts.step("raise it"), "Raise it."),
@@ -160,4 +176,3 @@ def test_a_missing_client_id_leaves_no_gap() -> None:
 )
 def test_words_are_made_once(made: str, expected: str) -> None:
     assert made == expected
-    ("one of a process", texts.with_unit(1.0, "process/s"), "1 process/s"),
