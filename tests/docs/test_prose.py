@@ -25,6 +25,7 @@ RIDDLES = {
     r"\b(fore)?tells?\b": "use: shows, reports, returns, predicts",
     r"\bheld\b": "use: blocked, limited, has",
     r"\bmends?\b": "use: fix, repair",
+    r"\bvalues?( is| are)? above (its|their) threshold": "use: a problem, which may have none",
     r"\b(who|what)ever\b": "use: a person who, all that",
     r"\banew\b": "use: again",
     r"\bas (it|they) came\b": "use: unchanged",
