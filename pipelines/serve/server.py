@@ -265,11 +265,7 @@ def running(
     thread.start()
     name = f"[{host}]" if ":" in host else host
     try:
-        while thread.is_alive() and not server.started:
-            time.sleep(_START_POLL_S)
-        if not server.started:
-            reason = failures[0] if failures else "it ended"
-            raise QuotaflowError(f"the server has not started: {reason}")
+        _wait_for(server, thread, failures)
         yield f"http{'s' if tls else ''}://{name}:{port}/"
     finally:
         server.should_exit = True
@@ -282,6 +278,16 @@ def _run(server: "uvicorn.Server", bound: socket.socket, failures: list[Exceptio
         asyncio.run(server.serve([bound]))
     except (OSError, RuntimeError) as error:
         failures.append(error)
+
+
+def _wait_for(
+    server: "uvicorn.Server", thread: threading.Thread, failures: list[Exception]
+) -> None:
+    while thread.is_alive() and not server.started:
+        time.sleep(_START_POLL_S)
+    if not server.started:
+        reason = failures[0] if failures else "it ended"
+        raise QuotaflowError(f"the server has not started: {reason}")
 
 
 def is_running() -> bool:

@@ -64,7 +64,7 @@ def test_any_point_that_is_in_the_table_comes_back(message: MetricsData) -> None
     rows = points(message.SerializeToString())
     listed = rows.to_pylist()
     places = {repr([row[name] for name in OF_PLACE]) for row in listed}
-    # The table has microseconds: what is nearer to another point, or to 1970, is not told apart.
+    # The table has microseconds: times of points differ by at least one, also from 1970.
     assume(len(places) == rows.num_rows)
     assume(not any(EPOCH in (row["event_time"], row["start_time"]) for row in listed))
     assert_comes_back(rows)
