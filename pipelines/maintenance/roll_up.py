@@ -29,11 +29,13 @@ rows. The next upkeep rolls these up again.
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 
+import duckdb
 import pyarrow as pa
 
 from quotaflow.pipelines.compute.relations import FolderRelations
@@ -41,6 +43,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import row_writer, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
+from quotaflow.pipelines.warehouse.local_tables import FolderTables
 from quotaflow.pipelines.warehouse.row_writer import Replaced
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.pipelines.warehouse.time_ranges import EVER, Literal, TimeRange, in_spark
@@ -154,17 +157,31 @@ class RollUp:
         else:
             query = in_duckdb(_HOURS_SQL.format(source="stored"))
             memory_mb = self.conf.results.task_memory_mb
-            with opened({"stored": self._stored(EVER)}, memory_mb) as database:
+            stored = {"stored": self._stored(EVER)}
+            with self._engine_errors(), opened(stored, memory_mb) as database:
                 rows = pa.Table.from_batches(database.query(query, _HOURS), _HOURS)
         # A row without its cluster is of no cluster's time.
         return (Hour(**row) for row in rows.to_pylist() if row["cluster_id"] is not None)
 
     def _in_folder(self, old: OldRange, database: Database) -> int:
         period_s = self.conf.quotas.rate_period_s
-        rows = rolled_up(self._stored(old.time), old, period_s, database)
+        with self._engine_errors():
+            rows = rolled_up(self._stored(old.time), old, period_s, database)
         replaced = Replaced([old.time], _of_cluster(old))
         row_writer.replace(self.open_session, self.warehouse, TABLES["quota_usage"], rows, replaced)
         return int(rows.num_rows)
+
+    @contextmanager
+    def _engine_errors(self) -> Iterator[None]:
+        """Raise DamagedError instead of an error of DuckDB, if a file of the table is the cause."""
+        try:
+            yield
+        except (duckdb.Error, OSError):
+            tables = FolderTables(self.warehouse.place)
+            tables.table("quota_usage")
+            if damaged := tables.damaged():
+                raise damaged from None
+            raise
 
     def _in_catalog(self, old: OldRange) -> int:
         where = f"{old.time.date_condition('event_date')} AND {_where(old, in_spark)}"

@@ -200,6 +200,14 @@ def test_a_lost_file_is_named_with_both_dates_of_its_rows(
     assert "with 2 rows from 2026-11-21 12:00:05 to 2026-11-24 12:00:00 UTC" in line
 
 
+def test_upkeep_names_a_damaged_file_of_what_it_rolls_up(
+    root: Path, table_command: Command
+) -> None:
+    emptied(KINDS["data file of a result"](root))
+    line = table_command.error("upkeep", "--dry-run", code=1)
+    assert "table quota_usage is damaged: " in line
+
+
 def test_an_empty_newest_commit_is_no_commit_without_rows(
     root: Path, table_command: Command
 ) -> None:
