@@ -136,12 +136,13 @@ def _own(conf: SparkSection, progress: Callable[[str], None]) -> "SparkSession":
     # py4j logs stack traces of errors that are one line here, some on the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
-    progress("starting Spark")
     builder = SparkSession.builder.master(conf.master).appName("quotaflow")
     for key, value in given.items():
         builder = builder.config(key, value)
     # Once a JVM runs, no process starts here, and another thread may print meanwhile.
     is_running = SparkContext._active_spark_context is not None
+    if not is_running:
+        progress("starting Spark")
     output = nullcontext() if is_running else _output_to_stderr()
     with output, ThreadPoolExecutor(1, "spark-start") as other:
         # If Ctrl-C interrupts pyspark while its JVM starts, pyspark deletes a file that the JVM is
