@@ -24,7 +24,7 @@ ACTS = 4
 
 _SMALLEST_RATE = 1
 _FIRST, _MORE, _RECORD_BYTES = 600, 20, 10_000
-"""What is there first is more than a follower takes at once (replica.fetch.max.bytes, 1 MiB)."""
+"""What is there first is more than a follower takes at once (replica.fetch.max.bytes)."""
 
 _TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1

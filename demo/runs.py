@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import current_thread, main_thread
 
 from quotaflow.pipelines.config.demo_tables import FOLDER
 from quotaflow.pipelines.warehouse import private_folder
@@ -71,6 +72,10 @@ def _is_running(folder: Path) -> bool:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
+    """Without effect in another thread, which Ctrl-C does not interrupt."""
+    if current_thread() is not main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -24,29 +24,20 @@ from quotaflow.demo import (
     request_lines,
     runs,
     shown,
+    story_conf,
     throttle_scene,
     traffic,
     traffic_configs,
 )
 from quotaflow.demo.broker_config import REQUEST_LOG_TOPIC
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.jvm import BROKER_HEAP_MB
 from quotaflow.demo.late_clients import LateClients
 from quotaflow.demo.past import scene as past_scene
 from quotaflow.demo.past import snapshots as past_snapshots
-from quotaflow.demo.past import week as past_week
 from quotaflow.demo.shipper import Shipper
-from quotaflow.demo.traffic_ids import PROCESSOR_ADDRESS
 from quotaflow.demo.traffic_report import TrafficReport
 from quotaflow.pipelines import config
-from quotaflow.pipelines.config import (
-    AlertsSection,
-    PlanSection,
-    PricesSection,
-    QuotasSection,
-    sources,
-)
-from quotaflow.pipelines.config.alerts import AlertRule
+from quotaflow.pipelines.config import sources
 from quotaflow.pipelines.jobs import runner
 from quotaflow.pipelines.jobs.registry import GROUPS, JOBS
 from quotaflow.pipelines.maintenance.upkeep import run_upkeep
@@ -54,46 +45,20 @@ from quotaflow.pipelines.quality import check
 from quotaflow.pipelines.quality.validation import great_expectations
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-_JAAS = "QUOTAFLOW_DEMO_JAAS"
-_SETTINGS = {"replica.lag.time.max.ms": str(pause_scene.LAG_TIME_MS)}
-_ALERTS = AlertsSection(
-    rules=[
-        # dave's quota holds his producer back for longer than this at once.
-        AlertRule(
-            name="throttled",
-            metric="org.apache.kafka.producer.produce.throttle.time.avg",
-            above=100.0,
-            for_s=3,
-            stale_s=60,
-        ),
-        AlertRule(
-            name="idle",
-            metric=late_clients.IDLE_METRIC,
-            below=0.5,
-            clear=0.5,
-            for_s=3,
-            stale_s=3_600,
-            subscribe_interval_s=1,
-        ),
-    ]
-)
-_PLAN = PlanSection(offence_period_s=120, address_history_s=20)
-"""What lets a plan act after a minute of traffic: by default it waits half an hour for advice to
-work, and knows a week of who uses an address."""
+_SETTINGS = {
+    "replica.lag.time.max.ms": str(pause_scene.LAG_TIME_MS),
+    "replica.fetch.max.bytes": str(throttle_scene.FETCH_BYTES),
+}
 
-_STALE_THROTTLE_S = 20
-"""The first and the last snapshot lie further apart, so that they show what nobody needs."""
-
-# A batch without new rows only drops state that is too old for use: no demo lasts so long.
-_SPARK = session.SHORT_LIVED | {"spark.sql.streaming.noDataMicroBatches.enabled": "false"}
-
-_EFFECT_S = 13.0
+_EFFECT_S = 11.5
 """A window of 11 s must lie after a change for its effect to show in results."""
 
-_FETCH_PAUSE_S = 11.0
-"""A throttled follower fetches once in a window. The last minute of the tables must have a fetch of
-it, because answers about moves are about that minute."""
+_FETCH_PAUSE_S = 3.0
+"""The last minute of the tables must have a fetch of a throttled follower, because answers about
+moves are about that minute."""
 
 _OF_PAST = ("brokers", "topics", "replicas", "configs", "client_quotas", "settings")
 """What results of the past look up."""
@@ -159,14 +124,18 @@ def play(seed: int, scale: float, display: Display, *, keeps_running: bool = Fal
         is_whole = scale >= 1 and not keeps_running
         _sum_up(folder, report, display, is_default=is_default, must_be_complete=is_whole)
 
-    with runs.new_run(home, datetime.now(UTC)) as folder:
-        report = _fill(folder, seed, scale, display, sum_up if keeps_running else None)
-        # Its passwords and data are of no use once the brokers have stopped.
-        runs.remove(folder / "cluster")
-        runs.publish(home, folder / "warehouse")
-    runs.remove_older(home, folder)
-    if not keeps_running:
-        sum_up(report)
+    # To remove thousands of files takes seconds in which this process mostly waits.
+    with ThreadPoolExecutor(1, "removal") as pool:
+        with runs.new_run(home, datetime.now(UTC)) as folder:
+            report = _fill(folder, seed, scale, display, sum_up if keeps_running else None)
+            # Its passwords and data are of no use once the brokers have stopped.
+            removed = [pool.submit(runs.remove, folder / "cluster")]
+            runs.publish(home, folder / "warehouse")
+        removed.append(pool.submit(runs.remove_older, home, folder))
+        if not keeps_running:
+            sum_up(report)
+        for each in removed:
+            each.result()
 
 
 def _sum_up(
@@ -190,37 +159,6 @@ def _sum_up(
     display.sentence(shown.further(page, "" if is_default else f" --conf {conf}"))
 
 
-def conf_of(cluster: LocalCluster, warehouse: Path) -> config.Conf:
-    """The default conf for a demo cluster; its login is passed by the environment."""
-    properties = cluster.client_properties("admin")
-    os.environ[_JAAS] = properties.pop("sasl.jaas.config")
-    properties["sasl.jaas.config"] = f"env:{_JAAS}"
-    return config.load().model_copy(
-        update={
-            "kafka": config.KafkaSection(properties=properties, cluster_id=cluster.cluster_id),
-            "warehouse": config.WarehouseSection(path=str(warehouse)),
-            "alerts": _ALERTS,
-            "plan": _PLAN,
-            # The quota of dave is too small for his exports; a raise is due a day after it was set.
-            "quotas": QuotasSection(advised_users=["dave"]),
-            # No broker reports its heap. A slow machine makes few ids: a small share shows them.
-            # Nobody exceeds a quota unless conf has one.
-            "producer_ids": config.ProducerIdsSection(
-                broker_heap_bytes=BROKER_HEAP_MB * 2**20,
-                max_heap_share=0.02,
-                default_quota_per_s=1.0,
-                # Loopback, as all clients of the demo: no plan limits such an address by itself.
-                limited_addresses=[PROCESSOR_ADDRESS],
-            ),
-            # As if this machine, and so every client that declares no rack, were in the first rack.
-            "racks": {"127.0.0.1/32": "az-a"} | past_week.RACKS,
-            "prices": PricesSection(cross_rack_per_gib=0.02, stored_per_gib_month=0.1),
-            "replication": config.ReplicationSection(stale_throttle_s=_STALE_THROTTLE_S),
-            "spark": config.SparkSection(conf=_SPARK),
-        }
-    )
-
-
 def in_two(conf: config.Conf) -> tuple[list[str], list[str]]:
     """The jobs that fill facts, and those that maintain results."""
     on = {job.name for job in JOBS.values() if not job.off_by(conf)}
@@ -242,7 +180,7 @@ def _fill(
     with LocalCluster(
         folder / "cluster", progress=display.say, settings=_SETTINGS, is_kept=False
     ) as cluster:
-        conf = conf_of(cluster, folder / "warehouse")
+        conf = story_conf.for_cluster(cluster, folder / "warehouse")
         given = conf.model_dump(mode="json", exclude_defaults=True, exclude={"spark"})
         text = yaml.safe_dump(given, sort_keys=False)
         _conf_file(folder).write_text(text, encoding="utf-8")
@@ -319,17 +257,18 @@ def _tables(scene: _Scene) -> None:
         # The check needs it later. It takes seconds to load, and this process waits for Spark now.
         loaded = pool.submit(great_expectations)
         # A snapshot reads from facts who set a config, and results read the snapshot.
-        runner.run(scene.conf, facts, None, scene.display.say)
+        runner.run(scene.conf, facts, None, scene.display.say, with_answers=False)
         _take(scene)
         runner.run(scene.conf, results, None, scene.display.say)
         loaded.result()
-    run_upkeep(scene.conf, ["quota_usage"], datetime.now(UTC), scene.display.say)
 
 
 def _plan(scene: _Scene) -> None:
     """Plan and apply; while the changes work, check and show the tables."""
     scene.show(shown.PLAN)
-    applied_s = time.monotonic()
+    changed_s = _last_change_s(scene.conf)
+    # Not before: what it changes makes answers due, and `apply` would wait for them.
+    run_upkeep(scene.conf, ["quota_usage"], datetime.now(UTC), scene.display.say)
     stop = Event()
     with ThreadPoolExecutor(2, "effect") as pool:
         pause = pool.submit(pause_scene.play, scene.cluster, stop)
@@ -339,11 +278,18 @@ def _plan(scene: _Scene) -> None:
             scene.show(shown.TABLES)
             checked.result()
             scene.show(shown.CHECKED)
-            time.sleep(max(0.0, applied_s + _EFFECT_S - time.monotonic()))
+            time.sleep(max(0.0, changed_s + _EFFECT_S - time.time()))
             time.sleep(max(0.0, _FETCH_PAUSE_S - time.time() % 60))
         finally:
             stop.set()
         pause.result()
+
+
+def _last_change_s(conf: config.Conf) -> float:
+    """When `apply` had written its last change."""
+    tables = FolderReader(Warehouse(conf.warehouse))
+    (last,) = tables.rows("SELECT max(event_time) AS at FROM config_changes WHERE step = 'done'")
+    return float(last["at"].timestamp())
 
 
 def _check(scene: _Scene) -> None:
@@ -355,12 +301,15 @@ def _effect(scene: _Scene) -> None:
     """What the changes did, in tables; then take them back."""
     scene.shipper.drain()
     scene.display.sentence(shown.AGAIN)
-    runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say)
+    # `restore` brings answers up to date.
+    runner.run(scene.conf, _EFFECT_JOBS, None, scene.display.say, with_answers=False)
     scene.show(shown.EFFECT)
 
 
 def _take(scene: _Scene, time: datetime | None = None, tables: Collection[str] = ()) -> None:
-    take.take(scene.conf, time or datetime.now(UTC), scene.display.say, tables)
+    """A snapshot; nobody asks for answers before the results are there."""
+    at = time or datetime.now(UTC)
+    take.take(scene.conf, at, scene.display.say, tables, with_answers=False)
 
 
 def _make_topics(cluster: LocalCluster) -> None:

@@ -19,9 +19,13 @@ MINUTES_AGO = 12
 FROM, TO = 1, 3
 ASSIGNMENTS = {LEFT: {0: [FROM, 2]}, MOVED: {0: [FROM]}}
 RATE = 20_000
-"""Bytes per second. A leader sends 1 MiB at once, then none for 10 s: the move lasts 5 minutes."""
+"""Bytes per second: the move lasts 25 minutes."""
 
 _RECORDS, _RECORD_BYTES = 1_500, 20_000
+
+FETCH_BYTES = 2 * _RECORD_BYTES
+"""replica.fetch.max.bytes. A leader sends so much at once, then none for two seconds; with the
+default of 1 MiB it would send none for ten."""
 
 
 def forget(cluster: LocalCluster) -> Acts:

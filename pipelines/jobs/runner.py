@@ -55,9 +55,11 @@ def run(
     *,
     accept_new_topic: bool = False,
     accept_lost_records: bool = False,
+    with_answers: bool = True,
 ) -> int:
     """Run the named jobs or groups of them (all without names), once or every `every_s` seconds.
 
+    Without `with_answers`, a run that ends leaves answers and alerts on rows to a later one.
     Returns the number of rows read. Raises a QuotaflowError that says what to do if a checkpoint
     does not fit, a topic or the cluster is missing, or a job fails permanently.
     """
@@ -86,9 +88,8 @@ def run(
             records = f"{counted(lost, 'lost record')} of {gap.topic}"
             report(logs.warning(f"going on behind {records}", gap.job))
         with listening(spark) as listener:
-            return _Runner(environment, report, ProgressLog(environment, report, listener)).run(
-                chosen, every_s
-            )
+            runner = _Runner(environment, report, ProgressLog(environment, report, listener))
+            return runner.run(chosen, every_s, with_answers=with_answers)
 
 
 def _check_secrets(conf: Conf, chosen: list[Job]) -> None:
@@ -197,14 +198,15 @@ class _Runner:
         self.reported: set[str] = set()
         self.paused_until: dict[str, float] = {}
 
-    def run(self, jobs: list[Job], every_s: int | None) -> int:
+    def run(self, jobs: list[Job], every_s: int | None, *, with_answers: bool) -> int:
         """Run jobs once, or again and again; returns the number of rows read."""
         try:
             with failures.as_job_error("recording the progress of batches"):
                 if every_s is not None:
                     return self.keep_running(jobs, every_s)
                 rows = self.once(jobs)
-            self.answers.refresh()
+            if with_answers:
+                self.answers.refresh()
             self._joins(jobs).join()
             failed = [line for job in jobs for line in self.not_up_to_date(job)]
             if failed:

@@ -21,7 +21,7 @@ from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import (
@@ -43,12 +43,18 @@ _PLANS_READ = (CONFIG_CHANGES,)
 
 
 def take(
-    conf: Conf, now: datetime, report: Callable[[str], None], names: Collection[str] = ()
+    conf: Conf,
+    now: datetime,
+    report: Callable[[str], None],
+    names: Collection[str] = (),
+    *,
+    with_answers: bool = True,
 ) -> int:
     """Read the cluster, write what changed in the named tables or in all, and report each.
 
-    Returns the number of rows written. A refusal of a broker is reported and counted, and leaves
-    its rows as they are. Raises KafkaError if the cluster cannot be reached or refuses all.
+    Without `with_answers`, it leaves answers and alerts on rows to a later run. Returns the number
+    of rows written. A refusal of a broker is reported and counted, and leaves its rows as they are.
+    Raises KafkaError if the cluster cannot be reached or refuses all.
     """
     row_alerts.check(conf.alerts)
     warehouse = Warehouse(conf.warehouse)
@@ -72,16 +78,22 @@ def take(
             pseudonyms = conf.privacy.pseudonyms()
             observer = ClusterObserver(state, topics_before, settings.of_conf(conf), pseudonyms)
             rows = write(snapshot, observer, chosen, report)
-        refresh(conf.warehouse, open_session, datetime.now(UTC), report)
-        row_alerts.watch(
-            conf.alerts,
-            warehouse,
-            open_session,
-            cluster_id=conf.kafka.cluster_id,
-            now=datetime.now(UTC),
-            report=report,
-        )
+        if with_answers:
+            _bring_up_to_date(conf, open_session, report)
         return rows
+
+
+def _bring_up_to_date(conf: Conf, open_session: OpenSession, report: Callable[[str], None]) -> None:
+    """Answers, then alerts on rows."""
+    refresh(conf.warehouse, open_session, datetime.now(UTC), report)
+    row_alerts.watch(
+        conf.alerts,
+        Warehouse(conf.warehouse),
+        open_session,
+        cluster_id=conf.kafka.cluster_id,
+        now=datetime.now(UTC),
+        report=report,
+    )
 
 
 def write(
