@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ARCHIVES := $(VENV)/.archives
 # Of all modules of all packages few are ever imported: compiling them takes half of the time.
 QUIETLY := --quiet --no-compile
 INSTALL := $(BIN)/pip install $(QUIETLY)
@@ -45,8 +46,8 @@ EXTRAS := local connect databricks demo report metrics otlp quality keystores mc
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
-demo: $(READY) ## a real cluster, traffic, every job once, the tables and the plan
-	@exec $(BIN)/quotaflow demo
+demo: $(ARCHIVES) ## a real cluster, traffic, every job once, the tables and the plan
+	@. $(ARCHIVES); exec $(BIN)/quotaflow demo
 
 test: $(READY) ## what CI runs: lint, types, unit and Spark tests, beside them live tests
 	@$(BIN)/python .ci/needs.py
@@ -64,7 +65,10 @@ translations: $(READY)
 	@$(BIN)/python -m quotaflow.pipelines.results.answers.all_translations
 
 archives: broker-archive
-	@$(BIN)/python tests/spark_home.py
+	@$(BIN)/python tests/spark_home.py > $(ARCHIVES)
+
+$(ARCHIVES): $(READY)
+	@$(MAKE) --no-print-directory archives
 
 lint: $(READY)
 	$(BESIDE) $(BIN)/ruff check .
