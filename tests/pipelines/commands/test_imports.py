@@ -48,6 +48,20 @@ def test_why_imports_no_numpy_which_still_can_be_imported(warehouse: Warehouse) 
     assert printed_by(code).endswith("False\n")
 
 
+def test_a_short_command_seeks_no_cycles_in_what_stays(warehouse: Warehouse) -> None:
+    make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
+    words = ["quotaflow", "why", "alice", "--set", f"warehouse.path={warehouse.conf.folder}"]
+    code = f"""
+import gc, sys
+from quotaflow.pipelines import __main__
+sys.argv, seen = {words}, []
+gc.callbacks.append(lambda phase, info: seen.append(info["generation"]))
+__main__.main()
+print(max(seen, default=0) < 2)
+"""
+    assert printed_by(code).endswith("True\n")
+
+
 def test_commands_that_read_import_nothing_heavy(warehouse: Warehouse, tmp_path: Path) -> None:
     """One process: what one command imports, those after it have too."""
     make_tables_and_answers(warehouse, {"quota_usage": [used(0, "producer_byte_rate", 9.0)]})
