@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,29 +23,48 @@ MAX_CLIENTS = 20
 
 _MAX_NAMES = 10_000
 _TO_LAST_HOUR = timedelta(hours=23)
-_PRINCIPALS = ("quota_usage", "producer_id_rates", "client_coverage", "config_alterations")
-_PRINCIPAL = (
-    "SELECT principal FROM {table} WHERE {{of_cluster}} AND {of_time} AND principal IS NOT NULL"
-)
-_CLIENT_IDS = ("quota_usage", "client_coverage")
-_CLIENT_ID = (
-    "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {of_time} AND client_id = {{name}} LIMIT 1"
-)
-_ADDRESSES = ("address_clients", "client_coverage")
-_ADDRESS = (
-    "SELECT 1 AS n FROM {table} WHERE {{of_cluster}} AND {of_time} AND {{is_address}} LIMIT 1"
-)
 _BROKER_NAME = re.compile(r"(?:broker[- ]?)?([0-9]{1,9})", re.IGNORECASE)
-_BROKERS = ("brokers", "quota_usage")
-_BROKER = (
-    "SELECT broker_id FROM {table} WHERE {{of_cluster}} AND {of_time} "
-    "AND broker_id = {{broker_id}} LIMIT 1"
-)
 _TOPIC_IDS = ("topics", "topic_names")
-_TOPICS = (
-    "SELECT DISTINCT topic FROM topic_ids "
-    "WHERE {of_cluster} AND (topic = {name} OR topic_id = {name})"
+_PRINCIPAL, _CLIENT_ID, _BROKER, _TOPIC = "principal", "client id", "broker", "topic"
+_ADDRESS, _GROUP, _INSTANCE = "address", "group", "client instance"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Tables that have a kind of name, and which of their rows have it; with columns to show."""
+
+    kind: str
+    tables: tuple[str, ...]
+    condition: str
+    columns: str = "NULL AS name, NULL AS client_id"
+    limit: str = ""
+
+
+_PLACES = (
+    _Place(
+        _PRINCIPAL,
+        ("quota_usage", "producer_id_rates", "client_coverage", "config_alterations"),
+        "principal IS NOT NULL",
+        "principal AS name, NULL AS client_id",
+    ),
+    _Place(_CLIENT_ID, ("quota_usage", "client_coverage"), "client_id = {name}", limit="LIMIT 1"),
+    _Place(_BROKER, ("brokers", "quota_usage"), "broker_id = {broker_id}", limit="LIMIT 1"),
+    _Place(_ADDRESS, ("address_clients", "client_coverage"), "{is_address}", limit="LIMIT 1"),
+    _Place(_GROUP, ("groups",), "group_id = {name}", limit="LIMIT 1"),
+    _Place(
+        _INSTANCE,
+        ("client_coverage",),
+        "client_instance_id = {name}",
+        "principal AS name, client_id",
+    ),
+    _Place(
+        _TOPIC,
+        ("topic_ids",),
+        "topic = {name} OR topic_id = {name}",
+        "topic AS name, NULL AS client_id",
+    ),
 )
+"""Where names are, all asked at once: to plan a query takes longer than to run it."""
 # Where no name was known, a row has the id alone.
 _OF_TOPIC = (
     "SELECT principal, client_id, sum(bytes) AS n FROM traffic "
@@ -65,11 +84,6 @@ _OF_METRICS = (
     "SELECT DISTINCT principal, client_id FROM client_metrics "
     f"WHERE {{of_cluster}} AND {{of_metrics}} AND group_id = {{name}} LIMIT {MAX_CLIENTS}"
 )
-_GROUP = "SELECT 1 AS n FROM groups WHERE {of_cluster} AND group_id = {name} LIMIT 1"
-_OF_INSTANCE = (
-    "SELECT principal, client_id FROM client_coverage "
-    "WHERE {of_cluster} AND client_instance_id = {name}"
-)
 _NEAR_CLIENT_IDS = (
     "SELECT DISTINCT client_id AS n FROM quota_usage "
     f"WHERE {{of_cluster}} ORDER BY n LIMIT {_MAX_NAMES}"
@@ -78,8 +92,8 @@ _NEAR_TOPICS = (
     f"SELECT DISTINCT topic AS n FROM topic_ids WHERE {{of_cluster}} ORDER BY n LIMIT {_MAX_NAMES}"
 )
 NAMES = {
-    *(*_PRINCIPALS, *_CLIENT_IDS, *_ADDRESSES, *_TOPIC_IDS, *_BROKERS),
-    *("topic_ids", "traffic", "requests", "client_metrics", "groups", "client_coverage"),
+    *(table for place in _PLACES for table in place.tables),
+    *(*_TOPIC_IDS, "traffic", "requests", "client_metrics"),
 }
 """The tables and views in which names are."""
 Client = tuple[str | None, str | None]
@@ -173,13 +187,34 @@ class _Lookup:
             )
         )
 
-    def any_rows(self, sql: str, tables: tuple[str, ...], **others: str) -> list[dict[str, Any]]:
-        """The distinct rows of a query over each of these tables."""
+    def is_made(self, name: str) -> bool:
+        """Whether a table exists, or what a view of topics reads."""
+        needed = _TOPIC_IDS if name == "topic_ids" else (name,)
+        return all(map(self.reader.is_made, needed))
+
+    @property
+    def broker_id(self) -> str | None:
+        """The broker of a name such as broker-1 or 1."""
+        number = _BROKER_NAME.fullmatch(self.name.strip())
+        return number[1] if number else None
+
+    def named(self, places: Iterable[_Place]) -> dict[str, list[dict[str, Any]]]:
+        """What these places have of the name, by kind."""
+        left_out = {_BROKER: self.broker_id is None, _ADDRESS: not self.addresses}
         queries = [
-            f"({sql.format(table=table, of_time=self.of_time if table in EVENTS else 'true')})"
-            for table in filter(self.reader.is_made, tables)
+            f"(SELECT '{place.kind}' AS kind, {place.columns} FROM {table} WHERE {{of_cluster}} "
+            f"AND {'{of_time}' if table in EVENTS else 'true'} AND ({place.condition}) "
+            f"{place.limit})"
+            for place in places
+            if not left_out.get(place.kind)
+            for table in filter(self.is_made, place.tables)
         ]
-        return self.rows(" UNION ".join(queries), **others) if queries else []
+        every: dict[str, list[dict[str, Any]]] = {place.kind: [] for place in places}
+        if queries:
+            query = f"SELECT * FROM ({' UNION '.join(queries)}) AS named ORDER BY name, client_id"
+            for row in self.rows(query, broker_id=str(self.broker_id)):
+                every[row["kind"]].append(row)
+        return every
 
 
 def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subject:
@@ -201,12 +236,13 @@ def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subjec
 
 def _resolved(lookup: _Lookup) -> Subject:
     name = lookup.name
-    every, with_name, topics, brokers, *of_clients = each(
-        lookup.reader, lambda ask: [*ask(lookup)], _QUESTIONS
-    )
-    principals = named(name, every)
-    client_ids = (name,) if with_name else ()
-    others = list(chain.from_iterable(of_clients))
+    of_places, *of_facts = each(lookup.reader, lambda ask: [*ask(lookup)], _QUESTIONS)
+    of_kind = dict(of_places)
+    principals = named(name, {row["name"] for row in of_kind[_PRINCIPAL]})
+    client_ids = (name,) if of_kind[_CLIENT_ID] else ()
+    topics = [row["name"] for row in of_kind[_TOPIC]]
+    brokers = [int(lookup.broker_id or 0)] if of_kind[_BROKER] else []
+    others = [*chain.from_iterable(of_facts), *_others(lookup, of_kind)]
     meanings = [
         *(f"principal {principal}" for principal in principals),
         *(f"client id {client_id}" for client_id in client_ids),
@@ -241,40 +277,18 @@ def _of_requests(lookup: _Lookup) -> Iterator[_Meaning]:
             yield f"{kind} {name}", (row["principal"], row["client_id"])
 
 
-def _of_addresses(lookup: _Lookup) -> Iterator[_Meaning]:
-    if lookup.addresses and lookup.any_rows(_ADDRESS, _ADDRESSES):
-        yield f"address {lookup.addresses[0]}", None
-
-
 def _of_metrics(lookup: _Lookup) -> Iterator[_Meaning]:
     for row in lookup.rows(_OF_METRICS, "client_metrics"):
         yield f"group {lookup.name}", (row["principal"], row["client_id"])
 
 
-def _of_groups(lookup: _Lookup) -> Iterator[_Meaning]:
-    if lookup.rows(_GROUP, "groups"):
-        yield f"group {lookup.name}", None
-
-
-def _of_instances(lookup: _Lookup) -> Iterator[_Meaning]:
-    for row in lookup.rows(_OF_INSTANCE, "client_coverage"):
-        yield f"client instance {lookup.name}", (row["principal"], row["client_id"])
-
-
-def _client_ids(lookup: _Lookup) -> list[dict[str, Any]]:
-    return lookup.any_rows(_CLIENT_ID, _CLIENT_IDS)
-
-
-def _topics(lookup: _Lookup) -> list[str]:
-    return sorted(row["topic"] for row in lookup.rows(_TOPICS, *_TOPIC_IDS))
-
-
-def _brokers(lookup: _Lookup) -> list[int]:
-    """The broker of a name such as broker-1 or 1."""
-    if (number := _BROKER_NAME.fullmatch(lookup.name.strip())) is None:
-        return []
-    rows = lookup.any_rows(_BROKER, _BROKERS, broker_id=number[1])
-    return [row["broker_id"] for row in rows]
+def _others(lookup: _Lookup, of_kind: Mapping[str, list[dict[str, Any]]]) -> Iterator[_Meaning]:
+    if of_kind[_ADDRESS]:
+        yield f"{_ADDRESS} {lookup.addresses[0]}", None
+    if of_kind[_GROUP]:
+        yield f"{_GROUP} {lookup.name}", None
+    for row in of_kind[_INSTANCE]:
+        yield f"{_INSTANCE} {lookup.name}", (row["name"], row["client_id"])
 
 
 def _of_topics(lookup: _Lookup, topics: tuple[str, ...]) -> Iterator[Client]:
@@ -284,13 +298,9 @@ def _of_topics(lookup: _Lookup, topics: tuple[str, ...]) -> Iterator[Client]:
             yield row["principal"], row["client_id"]
 
 
-def _principals(lookup: _Lookup) -> set[str]:
-    return {row["principal"] for row in lookup.any_rows(_PRINCIPAL, _PRINCIPALS)}
-
-
 _QUESTIONS: tuple[Callable[[_Lookup], Iterable[Any]], ...] = (
-    *(_principals, _client_ids, _topics, _brokers),
-    *(_of_requests, _of_addresses, _of_metrics, _of_groups, _of_instances),
+    lambda lookup: lookup.named(_PLACES).items(),
+    *(_of_requests, _of_metrics),
 )
 
 
@@ -313,7 +323,7 @@ def _unknown(lookup: _Lookup) -> str:
 
 
 def _candidates(lookup: _Lookup) -> Iterator[str]:
-    for principal in sorted(_principals(lookup)):
-        yield from (bare(principal), principal)
+    for row in lookup.named(_PLACES[:1])[_PRINCIPAL]:
+        yield from (bare(row["name"]), row["name"])
     yield from (row["n"] for row in lookup.rows(_NEAR_CLIENT_IDS, "quota_usage") if row["n"])
     yield from (row["n"] for row in lookup.rows(_NEAR_TOPICS, *_TOPIC_IDS))
