@@ -62,6 +62,8 @@ def scope_about(
     one that the tables have. Raises UnknownNameError if the tables
     have nothing of this name by then, ConfigError if there are several clusters.
     """
+    every = {*_READ, *questions}
+    reader.expect(every)
     newest_of = {row["cluster_id"]: row["newest"] or EVER.start for row in reader.rows(_CLUSTERS)}
     cluster = one_cluster(filter(None, newest_of), cluster_id)
     of_cluster = "true" if cluster is None else f"cluster_id = {literal(cluster)}"
@@ -69,7 +71,7 @@ def scope_about(
     # The start of the day that ends then, or with the newest window of any client.
     day = (min(period.at, last) if period.at else last) - DAY
     before = max(period.lookback, HOUR) + _MARGIN
-    reader.gather({*_READ, *questions}, Since(day + DAY - before, day - before - RESULTS_MARGIN))
+    reader.gather(every, Since(day + DAY - before, day - before - RESULTS_MARGIN))
     subject = resolve(reader, of_cluster, name, day)
     newest = _newest(reader, of_cluster, subject, period.at, day)
     end = newest.end or newest.start

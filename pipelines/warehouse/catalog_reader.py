@@ -163,6 +163,9 @@ class CatalogReader:
         )
         return {row["name"]: row["newest"] or "" for row in rows_of(newest)}
 
+    def expect(self, names: Iterable[str]) -> None:
+        """Nothing: `gather` asks for all of them."""
+
     def gather(self, names: Iterable[str], since: "Since") -> None:
         """Read tables of few rows at once, by one statement, for questions that come."""
         from quotaflow.pipelines.warehouse.query_times import Bounds  # noqa: PLC0415  imports DuckDB

@@ -150,6 +150,16 @@ class FolderReader:
                 raise ConfigError(str(error)) from None
             return delta_files.recorded_extent(table, place.path(name), time)
 
+    def expect(self, names: Iterable[str]) -> None:
+        """Open the database, and read the logs of tables, in threads. Errors come with queries."""
+        if self.warehouse.place.store is not None:
+            return
+        pool, tables = ThreadPoolExecutor(self.threads, "open"), self._tables
+        pool.submit(lambda: self._database.parser)
+        for name in views.read_by(names)[0]:
+            pool.submit(tables.look_up, name)
+        pool.shutdown(wait=False)
+
     def gather(self, names: Iterable[str], since: "Since") -> None:
         """Nothing: files are near."""
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
 
-_SMALL_BYTES = 256 * 1024
-"""The most bytes of the files of a table whose rows are read at once."""
+_SMALL_BYTES, _SMALL_VALUES = 256 * 1024, 250_000
+"""The most bytes of the files of a table whose rows are read at once, and values of these rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,11 @@ class FolderTables:
         )
         return next(filter(None, problems), None)
 
+    def look_up(self, name: str) -> None:
+        """Find the files of a table, if it exists, for who asks for them later."""
+        if self.is_made(name):
+            self._files(name)
+
     def table(self, name: str) -> "DeltaTable":
         """A table as delta-rs opens it. Raises NeverMadeError, or an error of Delta."""
         if not self.is_made(name):
@@ -131,6 +136,7 @@ class FolderTables:
             return Part(lambda named: f"SELECT {columns} FROM {quoted_name(named)}", objects)
         text = f"SELECT {columns} FROM {files_sql(chosen)}"
         is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
+        is_small &= sum(file.rows or 0 for file in files) * len(schema) <= _SMALL_VALUES
         return Part(lambda _: text, is_small=is_small and self.place.store is None)
 
     def _chosen(self, name: str, bounds: Bounds) -> list[DataFile]:

@@ -58,6 +58,10 @@ class Reader(Protocol):
         """
         ...
 
+    def expect(self, names: Iterable[str]) -> None:
+        """Begin to open these tables, and those of views, while the caller goes on."""
+        ...
+
     def gather(self, names: Iterable[str], since: "Since") -> None:
         """Get ready for questions about these tables and views, from a time on.
 

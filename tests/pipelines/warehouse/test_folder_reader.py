@@ -1,5 +1,6 @@
 """Reading Delta tables without a JVM, and refusing what is no query."""
 
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -7,10 +8,17 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QueryError, QuotaflowError
+from quotaflow.pipelines.errors import (
+    ConfigError,
+    DamagedError,
+    NeverMadeError,
+    QueryError,
+    QuotaflowError,
+)
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse import browsing, delta_files
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+from quotaflow.pipelines.warehouse.query_times import Bounds
 from quotaflow.pipelines.warehouse.spark_reader import check_query
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import REQUESTS
@@ -196,6 +204,34 @@ def test_a_damaged_table_is_an_error_and_no_traceback(warehouse: Warehouse, fill
     (next((warehouse.folder("requests") / "_delta_log").glob("*.json"))).write_text("{broken")
     with pytest.raises(QuotaflowError):
         answered(FolderReader(warehouse), "SELECT * FROM requests")
+
+
+def test_what_is_expected_has_its_version_and_an_error_waits_for_a_query(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("quarantine", [{"event_time": NOON}])
+    fill("configs", [table_rows.config(0, "metrics", "*")])
+    (warehouse.folder("configs") / "_delta_log" / f"{0:020}.json").write_text("{")
+    reader = FolderReader(warehouse)
+    reader.expect(["configs", "quarantine", "requests"])
+    deadline = time.monotonic() + 60
+    while "quarantine" not in reader._tables._listed.made and time.monotonic() < deadline:
+        time.sleep(0.01)
+    fill("quarantine", [{"event_time": NOON}])
+    assert answered(reader, "SELECT count(*) AS n FROM quarantine") == [{"n": 1}]
+    with pytest.raises(DamagedError):
+        answered(reader, "SELECT * FROM configs")
+
+
+def test_a_small_file_of_many_values_is_read_for_each_query(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    """To read all columns at once takes longer than to read a few of them several times."""
+    parts = []
+    for rows in (1, 50_000):
+        fill("quarantine", [{"event_time": NOON}] * rows)
+        parts.append(FolderReader(warehouse)._tables.part("quarantine", Bounds()))
+    assert [part.is_small for part in parts] == [True, False]
 
 
 def test_a_process_that_read_a_table_ends_by_itself(warehouse: Warehouse, fill: Fill) -> None:
