@@ -49,6 +49,8 @@ _NAMES = {
     "client-metrics": ("quotaflow-alert-x", "theirs", "quotaflow-troubleshoot-a-until-1"),
     "broker-logger": ("1",),
 }
+_RAISED = ADVISED + tuple(f"u{n}" for n in range(4))
+"""Half of the writers only raise byte rates of these users, to come to the bounds of raises."""
 _NUMBERS = ("1", "2", "0.5", "0", "-1", "65536", "100000", "150000", "200000", "1000000", "3000000")
 _ODD = ("9007199254740992", "9223372036854775807", "nan", "inf", "1e400", "", "x", "1e6")
 _VALUES = (None, None, *_NUMBERS, *_ODD, "21600000", "2000000000")
@@ -91,11 +93,13 @@ class TableWriter:
     configs: DictConfigs = field(default_factory=DictConfigs)
     journal: ListJournal = field(default_factory=ListJournal)
     clock: Clock = field(default_factory=Clock)
+    only_raises: bool = False
 
     def __post_init__(self) -> None:
         """Some entities have configs that people set."""
         self.configs.says = ClusterFacts(frozenset({OF_BROKER}), DEFAULTS)
-        for name in self.dice.sample(_USERS, 10):
+        self.only_raises = self.dice.random() < 0.5
+        for name in _RAISED if self.only_raises else self.dice.sample(_USERS, 10):
             self.configs.configs[ConfigEntity("c1", "user", name)] = {
                 "producer_byte_rate": self.dice.choice(["100000", "150000", "3000000"])
             }
@@ -164,6 +168,8 @@ class TableWriter:
         is_usual = dice.random() < 0.85
         kind = CONFIGS[key].entity_type if is_usual else dice.choice([*ENTITY_TYPES])
         name = dice.choice(_NAMES[kind])
+        if self.only_raises:
+            key, kind, name = "producer_byte_rate", "user", dice.choice(_RAISED)
         client = None if dice.random() < 0.9 else dice.choice(["app", ""])
         entity = ConfigEntity("c1", kind, name, client)
         current = self.configs.configs.get(entity, {}).get(key)
