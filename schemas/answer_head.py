@@ -10,8 +10,9 @@ An answer reads so much of a table before its newest row; tables that are not na
 After the comma is a setting, and what one of it is: it counts where a snapshot stored it. No row
 before a lookback changes the answer, except for `at most`: there the text takes all that it reads,
 as the longest pause of a producer, and the lookback says how long that is remembered.
-`expiry` is SQL for the time from which the rows differ though no input changed. The `*` of
-a SELECT at the start of a line is the columns of the head that this SELECT does not make itself.
+`expiry` is SQL for the time from which the rows differ though no input changed. The `*` or
+`table.*` of a SELECT at the start of a line is the columns of the head that this SELECT does not
+make itself.
 A proposal is an answer with a head of its own (`schemas/proposal_head.py`).
 """
 

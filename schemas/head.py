@@ -21,7 +21,7 @@ _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _INHERITED = re.compile(r"from (\w+): (\S.*)")
 _QUESTION = re.compile(r"[A-Z][^.?]*\. [A-Z].*\?")
 # At the start of a line. An expression that begins with letters is found sooner than one with ^.
-_STAR = re.compile(r"SELECT(?<![^\n]SELECT)\s+\*(?:,(.*?)\n| )FROM ", re.S)
+_STAR = re.compile(r"SELECT(?<![^\n]SELECT)\s+(\w+\.)?\*(?:,(.*?)\n| )FROM ", re.S)
 _COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _BRACKETS = re.compile(r"\([^()]*\)")
 _NEAR = 0.6
@@ -65,15 +65,15 @@ def without_comments(sql: str) -> str:
 
 
 def without_star(sql: str, names: Collection[str]) -> str:
-    """A query where the `*` of a SELECT at the start of a line is written out.
+    """A query where the `*` or `table.*` of a SELECT at the start of a line is written out.
 
     It is the columns of these names, in their order; those that the SELECT makes take their places.
     A `*` of SQL has also columns of a table that nobody declares any more, and in another order.
     """
 
     def written_out(match: re.Match[str]) -> str:
-        made = items(match[1] or "")
-        listed = ",\n    ".join(made.get(name, name) for name in names)
+        table, others = match[1] or "", items(match[2] or "")
+        listed = ",\n    ".join(others.get(name, f"{table}{name}") for name in names)
         return f"SELECT\n    {listed}\nFROM "
 
     return _STAR.sub(written_out, sql)

@@ -17,7 +17,7 @@ table of another one has `fills`, and no table of its own. `carry` and what foll
 sequential rules. A lookup says from when a new row changes results: `changes nothing` that is
 computed already; `reaches back`: the first rows ever are valid before them too; `within the time`:
 only rows of the time that is computed are read. `unnamed` has the tables whose rows may lack names
-of topics: alone, or with `ids of` SQL `where` SQL.
+of topics: alone, or with `ids of` SQL `where` SQL. A `*` is as in an answer.
 """
 
 import re
@@ -113,6 +113,7 @@ def parse(name: str, text: str, described: derived.Described) -> ResultHead:
         head.one_of("kind", fields["kind"], (KIND,))
         table = None if is_of_another else derived.table(name, fields, described)
         fills = head.text(fields["fills"]) if is_of_another else name
+        sql = head.without_star(sql, table.column_names) if table else sql
         return _of_fields(name, table, fills, sql, fields)
     except HeadError as error:
         raise HeadError(f"result {name}: {error}") from None

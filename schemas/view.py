@@ -19,7 +19,7 @@ tables of higher levels may be missing. `question` is a label and the question t
 view without one serves others. Columns stand in the order of the query. `empty` is for a view that
 is rightly without rows where all goes well: it says when. `history` names the facts and results of
 which the view needs rows of any time. Of all others it needs the rows of the time that is asked
-about, and some before it (pipelines/areas/scope.py). The `*` of a SELECT at
+about, and some before it (pipelines/areas/scope.py). The `*` or `table.*` of a SELECT at
 the start of a line is the columns of the head that this SELECT does not make itself.
 """
 

@@ -386,7 +386,6 @@ errors AS (
 )
 
 SELECT
-    episodes.*,
     CASE WHEN ids.client_ids > 1 THEN episodes.program ELSE ids.client_id END AS client_id,
     ids.client_ids,
     measured.outside_ms,
@@ -415,7 +414,8 @@ SELECT
     followers.farthest.topic AS follower_topic,
     followers.farthest.partition AS follower_partition,
     followers.farthest.records AS follower_lag,
-    errors.errors
+    errors.errors,
+    episodes.*
 FROM episodes
 INNER JOIN ids ON episodes.id = ids.id
 LEFT JOIN slowest ON episodes.id = slowest.id

@@ -269,14 +269,10 @@ numbered AS (
 )
 
 SELECT
-    cluster_id,
+    *,
     min(minute) AS since,
     max(minute) + INTERVAL 1 MINUTE AS until,
     max(newest_minute) + INTERVAL 1 MINUTE AS known_until,
-    principal,
-    program,
-    api,
-    symptom,
     sum(request_count) AS requests,
     sum(requests) AS timed_requests,
     sum(failures) AS failed_requests,

@@ -326,24 +326,19 @@ replica_causes AS (
     GROUP BY cluster_id, topic, symptom, cause, broker_id
 )
 SELECT
-    cluster_id,
+    *,
     'broker' AS subject_kind,
     CAST(NULL AS STRING) AS group_id,
     CAST(NULL AS STRING) AS topic,
-    broker_id,
     'slow' AS symptom,
     min(since) OVER of_broker AS since,
     max(until) OVER of_broker AS until,
     unix_micros(max(until) OVER of_broker) >= unix_micros(known_until) - 120000000 AS is_ongoing,
-    requests,
     waited / requests AS waited_ms,
     CAST(row_number() OVER (
         PARTITION BY cluster_id, broker_id, episode ORDER BY explained DESC, cause
     ) AS INT) AS rank,
-    cause,
     explained / all_waited AS share,
-    confidence,
-    detail,
     concat(
         evidence, array(named_struct('signal', 'clients_hit', 'value', CAST(hit AS DOUBLE)))
     ) AS evidence,
@@ -355,14 +350,11 @@ INNER JOIN episode_waits USING (cluster_id, broker_id, episode)
 WINDOW of_broker AS (PARTITION BY cluster_id, broker_id, episode)
 UNION ALL
 SELECT
-    storms.cluster_id,
+    storms.*,
     'group' AS subject_kind,
-    storms.group_id,
     NULL AS topic,
     NULL AS broker_id,
     'rebalances' AS symptom,
-    storms.since,
-    storms.until,
     unix_micros(storms.until) >= unix_micros(group_ends.known_until) - 600000000 AS is_ongoing,
     NULL AS requests,
     NULL AS waited_ms,
@@ -386,12 +378,10 @@ INNER JOIN storm_causes AS causes USING (cluster_id, group_id, group_type, episo
 LEFT JOIN group_ends USING (cluster_id)
 UNION ALL
 SELECT
-    causes.cluster_id,
+    causes.*,
     'topic' AS subject_kind,
     NULL AS group_id,
-    causes.topic,
     NULL AS broker_id,
-    causes.symptom,
     min(causes.since) OVER of_topic AS since,
     coalesce(snapshots.taken_at, max(causes.since) OVER of_topic) AS until,
     TRUE AS is_ongoing,
@@ -401,7 +391,6 @@ SELECT
         PARTITION BY causes.cluster_id, causes.topic, causes.symptom
         ORDER BY causes.partitions DESC, causes.cause, causes.broker_id
     ) AS INT) AS rank,
-    causes.cause,
     causes.partitions * 1e0 / sum(causes.partitions) OVER of_topic AS share,
     CASE causes.cause
         WHEN 'broker_down' THEN 0.9e0

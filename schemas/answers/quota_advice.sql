@@ -247,23 +247,11 @@ rounded AS (
 )
 
 SELECT
-    rounded.cluster_id,
+    rounded.*,
     substr(rounded.principal, 6) AS user,
-    rounded.quota_type,
-    rounded.advice,
     CAST(rounded.recommended AS DOUBLE) AS recommended,
-    rounded.quota,
-    rounded.quota_level,
-    rounded.percentile_usage,
-    rounded.peak_usage,
-    rounded.windows,
-    rounded.windows_in_force,
-    rounded.throttled_windows,
     sum(CASE WHEN windows.usage > rounded.recommended THEN windows.windows ELSE 0 END)
-        AS over_windows,
-    rounded.altered_at,
-    rounded.since,
-    rounded.until
+        AS over_windows
 FROM rounded
 INNER JOIN windows USING (cluster_id, principal, quota_type)
 GROUP BY ALL

@@ -91,13 +91,9 @@ judged AS (
     FROM by_connection
 )
 SELECT
-    cluster_id,
+    *,
     CAST(minute AS DATE) AS event_date,
     minute AS event_time,
-    client_address,
-    principal,
-    client_pattern,
-    replica_id,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen,
     sum(requests) AS requests,

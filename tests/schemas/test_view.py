@@ -73,6 +73,11 @@ def test_a_view_is_its_head_and_its_query() -> None:
         "SELECT\n    *,\n    concat('a, (b', f(c, d)) AS rack\nFROM brokers",
         ["cluster_id", "broker_id", "uptime_s", "concat('a, (b', f(c, d)) AS rack"],
     ),
+    (
+        "of one table",
+        "SELECT\n    b.*,\n    t.rack\nFROM brokers",
+        ["b.cluster_id", "b.broker_id", "b.uptime_s", "t.rack"],
+    ),
 )
 def test_the_star_is_the_columns_of_the_head(query: str, written_out: list[str]) -> None:
     listed = ",\n    ".join(written_out)
@@ -80,7 +85,7 @@ def test_the_star_is_the_columns_of_the_head(query: str, written_out: list[str])
 
 
 def test_a_star_within_a_query_is_that_of_sql() -> None:
-    query = "WITH a AS (\n    SELECT * FROM brokers\n)\nSELECT a.* FROM a"
+    query = "WITH a AS (\n    SELECT * FROM brokers\n)\nSELECT a, b FROM a"
     assert view(f"{HEAD}\n{query}").sql == query
 
 

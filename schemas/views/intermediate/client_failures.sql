@@ -14,11 +14,9 @@
 --   error_code: error of the answer, or of one of its partitions
 --   requests: requests with this error
 SELECT
-    cluster_id,
+    *,
     event_time AS minute,
-    principal,
     coalesce(program_of(client_id), '') AS program,
-    api,
     error.error_code,
     error.requests
 FROM (SELECT *, explode(errors) AS error FROM request_times WHERE principal IS NOT NULL) AS erred

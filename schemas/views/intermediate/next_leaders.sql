@@ -58,11 +58,8 @@ reads AS (
 )
 
 SELECT
-    leads.cluster_id,
+    leads.*,
     requested.first_replica AS broker_id,
-    leads.topic,
-    leads.partition,
-    leads.leader_id,
     coalesce(reads.read_bytes_per_s, 0e0) AS read_bytes_per_s,
     coalesce(writes.written_bytes_per_s, 0e0) * (requested.replicas - 1) AS replicated_bytes_per_s
 FROM leads

@@ -77,10 +77,7 @@ setters AS (
 )
 
 SELECT
-    entries.cluster_id,
-    entries.topic,
-    entries.side,
-    entries.entry,
+    entries.*,
     setters.event_time AS set_at,
     setters.principal AS set_by,
     setters.client_id AS set_by_client_id

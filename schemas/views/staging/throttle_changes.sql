@@ -46,24 +46,8 @@ meant AS (
 )
 
 SELECT
-    cluster_id,
-    event_date,
-    event_time,
-    broker_id,
-    api,
-    principal,
-    client_id,
-    client_address,
-    entity_type,
-    entity_name,
-    throttle_key AS config_key,
-    operation,
-    config_value,
-    error_code,
-    error_message,
-    source_topic,
-    source_partition,
-    source_offset
+    *,
+    throttle_key AS config_key
 FROM meant
 WHERE nth_last = 1
 UNION ALL

@@ -167,16 +167,12 @@ FROM dated
 GROUP BY cluster_id, kind, principal, client_id
 UNION ALL
 SELECT
-    cluster_id,
-    kind,
+    *,
     CAST(NULL AS STRING) AS principal,
     CAST(NULL AS STRING) AS client_id,
     CAST(NULL AS STRING) AS client_software_name,
-    entity_types,
     CAST(NULL AS BIGINT) AS alterations,
     CAST(NULL AS BIGINT) AS recent_entities,
-    evidence_code,
-    evidence,
     min(valid_from) AS first_seen,
     CASE WHEN count(valid_to) = count(*) THEN max(valid_to) END AS last_seen
 FROM traces

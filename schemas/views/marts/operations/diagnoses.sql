@@ -39,40 +39,21 @@
 --   evidence: the numbers that the cause rests on
 --   facts: names that belong to the cause, as in client_diagnoses
 SELECT
-    cluster_id,
+    *,
     'client' AS subject_kind,
-    principal,
-    client_id,
     CAST(NULL AS STRING) AS group_id,
     CAST(NULL AS STRING) AS topic,
     CAST(NULL AS INT) AS broker_id,
-    symptom,
-    api,
-    since,
-    until,
     unix_micros(until) >= unix_micros(known_until) - 120000000 AS is_ongoing,
-    requests,
-    waited_ms,
-    usual_ms,
     CAST(NULL AS BIGINT) AS lag,
-    CAST(NULL AS DOUBLE) AS lag_s,
-    budget,
-    rank,
-    cause,
-    share,
-    confidence,
-    detail,
-    evidence,
-    facts
+    CAST(NULL AS DOUBLE) AS lag_s
 FROM client_diagnoses
 UNION ALL
 SELECT
-    cluster_id,
+    *,
     'group' AS subject_kind,
     NULL AS principal,
     NULL AS client_id,
-    group_id,
-    topic,
     NULL AS broker_id,
     'lag' AS symptom,
     NULL AS api,
@@ -82,15 +63,8 @@ SELECT
     NULL AS requests,
     NULL AS waited_ms,
     NULL AS usual_ms,
-    lag,
-    lag_s,
     NULL AS budget,
-    rank,
-    cause,
     NULL AS share,
-    confidence,
-    detail,
-    evidence,
     NULL AS facts
 FROM why_groups_lag
 UNION ALL
@@ -126,45 +100,21 @@ FROM reassignments
 WHERE state IN ('stuck', 'never_converges')
 UNION ALL
 SELECT
-    cluster_id,
-    subject_kind,
+    *,
     NULL AS principal,
     NULL AS client_id,
-    group_id,
-    topic,
-    broker_id,
-    symptom,
     NULL AS api,
-    since,
-    until,
-    is_ongoing,
-    requests,
-    waited_ms,
     NULL AS usual_ms,
     NULL AS lag,
     NULL AS lag_s,
-    NULL AS budget,
-    rank,
-    cause,
-    share,
-    confidence,
-    detail,
-    evidence,
-    facts
+    NULL AS budget
 FROM cluster_symptoms
 UNION ALL
 SELECT
-    cluster_id,
-    subject_kind,
-    principal,
-    client_id,
+    *,
     NULL AS group_id,
-    topic,
-    broker_id,
     'cost' AS symptom,
     NULL AS api,
-    since,
-    until,
     TRUE AS is_ongoing,
     NULL AS requests,
     NULL AS waited_ms,
@@ -172,11 +122,7 @@ SELECT
     NULL AS lag,
     NULL AS lag_s,
     NULL AS budget,
-    rank,
-    cause,
     NULL AS share,
     0.8e0 AS confidence,
-    NULL AS detail,
-    evidence,
-    facts
+    NULL AS detail
 FROM needless_costs

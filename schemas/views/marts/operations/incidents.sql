@@ -74,10 +74,7 @@ numbered AS (
     FROM begun
 )
 SELECT
-    cluster_id,
-    symptom,
-    cause,
-    origin,
+    *,
     min(since) AS since,
     max(until) AS until,
     CASE WHEN max(CASE WHEN is_ongoing THEN 1 ELSE 0 END) = 1 THEN 'open' ELSE 'ended' END AS state,

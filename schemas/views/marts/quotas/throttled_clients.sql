@@ -26,13 +26,10 @@ WITH throttled AS (
 )
 
 SELECT
-    cluster_id,
+    *,
     date_trunc('hour', event_time) AS hour,
-    principal,
     CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END AS client_id,
     count(DISTINCT client_id) AS client_ids,
-    quota_type,
-    throttled_by,
     sum(throttled_requests) AS throttled_requests,
     sum(request_count) AS request_count,
     sum(throttle_time_ms) AS throttle_time_ms,

@@ -21,14 +21,7 @@ WITH refused AS (
 )
 
 SELECT
-    event.cluster_id,
-    event.event_time,
-    event.principal,
-    event.client_id,
-    event.topic,
-    event.partition,
-    event.broker_id,
-    event.position,
+    event.*,
     max(refused.fault) AS fault,
     max(event.requests) AS requests,
     max(refused.max_fetch_offset) AS refused_offset,

@@ -95,13 +95,9 @@ silent AS (
 )
 
 SELECT
-    cluster_id,
-    principal,
+    *,
     CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END AS client_id,
     count(DISTINCT client_id) AS client_ids,
-    client_software_name,
-    client_software_version,
-    reason,
     sum(requests) AS requests,
     min(first_seen) AS first_seen,
     max(last_seen) AS last_seen

@@ -31,13 +31,10 @@ WITH resources AS (
 )
 
 SELECT
+    *,
     resources.cluster_id,
     resources.subscription,
-    metrics,
-    interval_ms,
     CASE WHEN interval_ms > 300000 THEN 300000 ELSE interval_ms END AS effective_interval_ms,
-    match,
-    valid_from,
     count(client_instance_id) AS matched_clients,
     sum(CASE WHEN state = 'pending' THEN 1 ELSE 0 END) AS pending,
     sum(CASE WHEN state = 'differs' THEN 1 ELSE 0 END) AS mispredicted_clients

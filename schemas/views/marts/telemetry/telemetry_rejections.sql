@@ -54,13 +54,11 @@ refused AS (
     WHERE NOT accepted
 )
 SELECT
-    pushes.cluster_id,
-    pushes.principal,
+    pushes.*,
     CASE WHEN count(DISTINCT pushes.client_id) > 1 THEN client_pattern ELSE max(pushes.client_id) END
         AS client_id,
     count(DISTINCT pushes.client_id) AS client_ids,
     count(DISTINCT pushes.client_instance_id) AS client_instances,
-    pushes.error_code,
     max(names.error_name) AS error_name,
     count(*) AS pushes,
     min(pushes.event_time) AS first_seen,
