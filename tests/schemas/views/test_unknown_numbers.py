@@ -1,29 +1,11 @@
 """Unknown in, unknown out: no sum, least or greatest of a view takes a null for a number."""
 
-from ...rows import Row, active, config, push, replicated
+from ...rows import Row, active, config, push
 from .test_reassignments import NAMES, REQUESTED, falling
 from .test_subscriptions import live, opened
 from .view_tables import Picked, Tables, assert_outcomes, assert_shown, in_table
 
 FOLLOWS = {"leader_id": 1, "follower_id": 2}
-
-
-def lagging(partition: int, lag: int | None, second: float = 0) -> Row:
-    return replicated(second, **FOLLOWS, partition=partition, offset_lag=lag, behind_fetches=1)
-
-
-LAGS = {
-    (12,): {"all are known": [lagging(0, 5), lagging(1, 7), lagging(0, 3, 60)]},
-    (None,): {
-        "one of a minute is not known": [lagging(0, 5), lagging(1, None)],
-        "one minute is not known": [lagging(0, 5), lagging(0, None, 60)],
-    },
-}
-
-
-def test_a_peak_of_lags_is_known_if_each_lag_is() -> None:
-    outcomes = in_table("replication_traffic", LAGS)
-    assert_outcomes(outcomes, "replication_by_broker_pair", "peak_offset_lag")
 
 
 def test_a_safe_expiration_is_known_if_a_pause_is() -> None:
