@@ -9,23 +9,26 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.areas.question import any_of
+from quotaflow.pipelines.config.cluster import is_like
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.reader import Reader, each
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.programs import program_of
 from quotaflow.schemas.tables.catalog import EVENTS
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.address import texts
 from quotaflow.udfs.rules.principal_name import bare, named
 
 MAX_CLIENTS = 20
 """Clients of a topic, group or address that count: those with most requests or bytes."""
 
-_MAX_NAMES = 10_000
+_MAX_NAMES, _MAX_ALIKE = 10_000, 200
 _TO_LAST_HOUR = timedelta(hours=23)
 _BROKER_NAME = re.compile(r"(?:broker[- ]?)?([0-9]{1,9})", re.IGNORECASE)
 _TOPIC_IDS = ("topics", "topic_names")
 _PRINCIPAL, _CLIENT_ID, _BROKER, _TOPIC = "principal", "client id", "broker", "topic"
 _ADDRESS, _GROUP, _INSTANCE = "address", "group", "client instance"
+_LIKE, _ANY = "client ids like", "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,13 @@ _PLACES = (
         "principal AS name, NULL AS client_id",
     ),
     _Place(_CLIENT_ID, ("quota_usage", "client_coverage"), "client_id = {name}", limit="LIMIT 1"),
+    _Place(
+        _LIKE,
+        ("quota_usage", "client_coverage"),
+        "left(client_id, length({prefix})) = {prefix}",
+        "client_id AS name, NULL AS client_id",
+        f"GROUP BY client_id ORDER BY client_id LIMIT {_MAX_NAMES}",
+    ),
     _Place(_BROKER, ("brokers", "quota_usage"), "broker_id = {broker_id}", limit="LIMIT 1"),
     _Place(_ADDRESS, ("address_clients", "client_coverage"), "{is_address}", limit="LIMIT 1"),
     _Place(_GROUP, ("groups",), "group_id = {name}", limit="LIMIT 1"),
@@ -63,7 +73,7 @@ _PLACES = (
         "topic AS name, NULL AS client_id",
     ),
 )
-_HALF = 3
+_HALF = 4
 """Where names are, asked by two queries: to plan one takes longer than to run it."""
 # Where no name was known, a row has the id alone.
 _OF_TOPIC = (
@@ -182,6 +192,7 @@ class _Lookup:
                 of_requests=self.of_requests,
                 of_metrics=self.of_metrics,
                 name=literal(self.name),
+                prefix=literal(self.name.partition(_ANY)[0]),
                 is_address=any_of("client_address", self.addresses),
                 **others,
             )
@@ -200,7 +211,11 @@ class _Lookup:
 
     def named(self, places: Iterable[_Place]) -> dict[str, list[dict[str, Any]]]:
         """What these places have of the name, by kind."""
-        left_out = {_BROKER: self.broker_id is None, _ADDRESS: not self.addresses}
+        left_out = {
+            _BROKER: self.broker_id is None,
+            _ADDRESS: not self.addresses,
+            _LIKE: _ANY not in self.name,
+        }
         queries = [
             f"(SELECT '{place.kind}' AS kind, {place.columns} FROM {table} WHERE {{of_cluster}} "
             f"AND {'{of_time}' if table in EVENTS else 'true'} AND ({place.condition}) "
@@ -241,13 +256,15 @@ def _resolved(lookup: _Lookup) -> Subject:
     )
     of_kind = dict([*of_places, *of_others])
     principals = named(name, {row["name"] for row in of_kind[_PRINCIPAL]})
-    client_ids = (name,) if of_kind[_CLIENT_ID] else ()
+    alike = [row["name"] for row in of_kind[_LIKE] if is_like(row["name"], name)]
+    client_ids = (name, *alike[:_MAX_ALIKE]) if of_kind[_CLIENT_ID] or alike else ()
     topics = [row["name"] for row in of_kind[_TOPIC]]
     brokers = [int(lookup.broker_id or 0)] if of_kind[_BROKER] else []
     others = [*of_requests, *of_metrics, *_others(lookup, of_kind)]
     meanings = [
         *(f"principal {principal}" for principal in principals),
-        *(f"client id {client_id}" for client_id in client_ids),
+        *([f"{counted(len(alike), 'client id')} like {name}"] if alike else []),
+        *([f"client id {name}"] if of_kind[_CLIENT_ID] else []),
         *dict.fromkeys(meaning for meaning, _ in others),
         *(f"topic {topic}" for topic in topics),
         *(f"broker {broker_id}" for broker_id in brokers),

@@ -44,7 +44,7 @@ Name = Annotated[
     str | None,
     typer.Argument(
         metavar="[NAME]",
-        help="A principal in any form, a client id, group, topic, address, or broker-1.",
+        help="A principal, client id (app-* for several), group, topic, address, or broker-1.",
     ),
 ]
 At = Annotated[

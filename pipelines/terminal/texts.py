@@ -65,11 +65,11 @@ def to_do(parts: Sequence[str]) -> str:
 def why(name: object, options: str = "") -> str:
     """The command that says what is wrong with a name; empty for what names nothing in a shell.
 
-    So a program (app-*), and what has characters that do not print, or more than a sentence shows.
+    So what has characters that do not print, or more than a sentence shows.
     """
     text = "" if name is None else str(name)
     quoted = shlex.quote(text)
-    if not text or not text.isprintable() or set("`*") & set(text) or len(quoted) > _COMMAND_CHARS:
+    if not text or not text.isprintable() or "`" in text or len(quoted) > _COMMAND_CHARS:
         return ""
     words = (options, "--", quoted) if text.startswith("-") else (quoted, options)
     return " ".join(filter(None, ("quotaflow why", *words)))

@@ -93,6 +93,15 @@ def test_a_principal_or_a_client_id_is_itself(
     assert (subject.meanings, subject.clients) == (meanings, ())
 
 
+def test_a_pattern_is_the_client_ids_that_it_matches(reader: FolderReader) -> None:
+    subject = resolved(reader, "*o*t*")
+    assert subject.meanings == ("2 client ids like *o*t*",)
+    assert subject.client_ids == ("*o*t*", "exports", "other")
+    assert resolved(reader, "exp*").client_ids == ("exp*", "exports")
+    with pytest.raises(UnknownNameError):
+        resolved(reader, "e*xp")
+
+
 @pytest.mark.parametrize(
     ("name", "near"), [("exprots", "exports"), ("orders", "orders.eu"), ("User:dav", "User:dave")]
 )

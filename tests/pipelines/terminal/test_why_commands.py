@@ -34,6 +34,7 @@ def named(command: str) -> str:
     ("with an option", STREAMS, "--all"),
     ("an option of ours", "-h", ""),
     ("an option with one", "--all", "--all"),
+    ("a program", "app-*", ""),
     ("quotes", 'it\'s "$HOME"; ls', ""),
 )
 def test_a_name_is_whole_in_a_command(name: str, options: str) -> None:
@@ -44,7 +45,6 @@ def test_a_name_is_whole_in_a_command(name: str, options: str) -> None:
     ("name",),
     ("nothing", None),
     ("no characters", ""),
-    ("a program", "app-*"),
     ("what ends a command in text", "a`b"),
     ("what does not print", "a\x1b[2J"),
     ("what a sentence cuts", "x" * 301),
@@ -64,8 +64,8 @@ def test_a_printed_command_names_one_of_the_names(names: list[str | None]) -> No
 
 @cases(
     ("names", "step"),
-    ("a name behind a program", ["app-*", "app"], "Run `quotaflow why app`: it says what to do."),
-    ("programs alone", ["app-*"], "See `quotaflow show diagnoses`."),
+    ("a name behind another", ["a`b", "app"], "Run `quotaflow why app`: it says what to do."),
+    ("no name", ["a`b"], "See `quotaflow show diagnoses`."),
 )
 def test_an_incident_names_what_can_be_asked_about(names: list[str], step: str) -> None:
     assert diagnoses.SUFFERS.action([{"names": names}]) == step
