@@ -64,6 +64,8 @@ answered AS (
         *, coalesce(response_bytes, 0) AS size,
         coalesce(local_time_ms, 0) + coalesce(remote_time_ms, 0) AS time_ms
     FROM fetches
+    -- A cluster without remote storage costs nothing: no fetch is read for it.
+    SEMI JOIN tiered USING (cluster_id)
     WHERE replica_id IS NULL AND coalesce(error_code, 0) = 0
         AND (response_bytes > 0 OR coalesce(throttle_time_ms, 0) = 0)
 ),
