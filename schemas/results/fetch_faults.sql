@@ -13,6 +13,7 @@
 -- bucket: 1 min
 -- lookback: 1 min
 -- lookups:
+--   replica_offsets: changes nothing, within the time
 --   topic_names: changes nothing
 --   replicas: from event_time, reaches back
 --   topics: from event_time, reaches back
@@ -62,7 +63,8 @@
 WITH suspects AS (
     -- A row: a partition of an answer that failed, is past the high watermark or names a replica.
     SELECT
-        cluster_id, event_time, minute_end, broker_id, principal, client_id,
+        cluster_id, floored(event_time, 60) AS event_time,
+        floored(event_time, 60) + INTERVAL 1 MINUTE AS minute_end, broker_id, principal, client_id,
         client_software_name, client_software_version, connection_id,
         part.topic AS topic, part.topic_id AS topic_id, part."partition" AS "partition",
         coalesce(part.error_code, 0) AS error_code,
@@ -70,7 +72,7 @@ WITH suspects AS (
         part.high_watermark AS high_watermark,
         if(coalesce(part.error_code, 0) = 0 AND part.preferred_read_replica >= 0,
             part.preferred_read_replica, NULL) AS preferred_read_replica
-    FROM answered_partitions
+    FROM (SELECT * EXCLUDE (partitions), unnest(partitions) AS part FROM fetches)
     WHERE replica_id IS NULL AND (
         part.error_code <> 0
         OR part.preferred_read_replica >= 0
@@ -100,7 +102,7 @@ found AS (
 -- What a replica reports in a minute counts in that minute and in the next one.
 offsets AS (
     SELECT *, unnest([event_time, event_time + INTERVAL 1 MINUTE]) AS used_at
-    FROM offsets_by_replica
+    FROM replica_offsets
 ),
 by_replica AS (
     SELECT

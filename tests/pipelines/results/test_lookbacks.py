@@ -83,7 +83,8 @@ def of_faults(second: float) -> Tables:
     reported = replica_rows.answered(9, log_start_offset=10, high_watermark=100)
     refused = replica_rows.fetch(4, 2, test_fetch_faults.refused(95))
     facts = [replica_rows.fetch(second, 2, reported, client_id="fine"), refused]
-    return replica_rows.of_cluster({"fetches": facts, **test_fetch_faults.THREE})
+    tables = replica_rows.of_cluster({"fetches": facts, **test_fetch_faults.THREE})
+    return replica_rows.with_offsets(OF_TIME["fetch_faults"], tables)
 
 
 def of_quotas(second: float) -> Tables:

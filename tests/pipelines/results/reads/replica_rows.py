@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from quotaflow.pipelines.compute.result import Result
+from quotaflow.pipelines.results.declared import result_of
 
 from ....rows import Row, at
 from ....rule_rows import compute
@@ -64,9 +65,19 @@ def of_cluster(rows: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
     return {name: [row | {"cluster_id": "c"} for row in given] for name, given in rows.items()}
 
 
+def with_offsets(result: Result, tables: Mapping[str, list[Row]]) -> dict[str, list[Row]]:
+    """Tables, with the offsets of replicas that the fetches show, if the result looks them up."""
+    if "replica_offsets" not in {lookup.table.name for lookup in result.lookups}:
+        return dict(tables)
+    offsets = result_of("replica_offsets")
+    read = {offsets.facts.name, *(lookup.table.name for lookup in offsets.lookups)}
+    rows = compute(offsets, **{name: tables[name] for name in read & set(tables)})
+    return {**tables, "replica_offsets": rows}
+
+
 def computed(result: Result, **rows: list[Row]) -> list[Row]:
     """The rows of a result over rows of one cluster; no key comes twice."""
-    got = compute(result, **of_cluster(rows))
+    got = compute(result, **with_offsets(result, of_cluster(rows)))
     keys = [tuple(row[name] for name in result.table.key) for row in got]
     assert len(set(keys)) == len(keys)
     return got

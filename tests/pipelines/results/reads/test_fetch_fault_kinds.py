@@ -11,7 +11,7 @@ from ....oracle.rules import fetch_fault as rule
 from ....oracle.rules.fetch_fault import FetchAnswer, ReplicaOffsets
 from ....rows import Row
 from ....rule_rows import Rows, compute
-from .replica_rows import answered, fetch, replica
+from .replica_rows import answered, fetch, replica, with_offsets
 
 BROKERS = (1, 2, 10)
 FOLLOWER, FETCHED_FROM = 77, 99
@@ -114,7 +114,8 @@ def test_the_text_finds_the_faults_that_the_rule_finds() -> None:
         facts += [row | cluster for row in fetches(case, dice)]
         leader = case.leader_in_snapshot
         replicas += [replica(n, is_leader=n == leader) | cluster for n in BROKERS]
-    rows = compute(result_of("fetch_faults"), fetches=facts, replicas=replicas)
+    result = result_of("fetch_faults")
+    rows = compute(result, **with_offsets(result, {"fetches": facts, "replicas": replicas}))
     got = {row["cluster_id"]: row for row in rows}
     assert len(got) == len(rows)
     counted = Counter[str | None]()

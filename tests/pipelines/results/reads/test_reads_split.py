@@ -16,7 +16,17 @@ from ....examples import EXPENSIVE
 from ....oracle.rules.replica import RACK_AWARE
 from ....rows import Row, at
 from ..splits import assert_same_however_split
-from .replica_rows import RACKS, answered, broker, fetch, of_cluster, replica, seen, selector
+from .replica_rows import (
+    RACKS,
+    answered,
+    broker,
+    fetch,
+    of_cluster,
+    replica,
+    seen,
+    selector,
+    with_offsets,
+)
 
 MINUTES = 4
 FACTS = 150
@@ -142,7 +152,7 @@ def test_any_split_gives_the_same_table(result: Result, seed: int, cuts: list[in
     facts = [make(dice) for _ in range(FACTS)]
     lookups = {lookup.table.name for lookup in result.lookups}
     snapshots = {name: rows for name, rows in made_up_snapshots(dice).items() if name in lookups}
-    rows = of_cluster({result.facts.name: facts, **snapshots})
+    rows = with_offsets(result, of_cluster({result.facts.name: facts, **snapshots}))
     shuffled = dice.sample(rows[result.facts.name], FACTS)
     starts = [at(60 * cut) for cut in cuts]
     table = assert_same_however_split(result, starts, shuffled, **rows)
