@@ -36,15 +36,12 @@
 
 -- Which clients sent requests from which address, by minute.
 WITH each AS (
-    -- A row is a request. A refused partition moves nothing. Without acks (acks=0) no refusal is
-    -- ever reported.
+    -- A row is a request.
     SELECT
         *,
         floored(event_time, 60) AS minute,
         api = 'INIT_PRODUCER_ID' AND producer_id >= 0 AND coalesce(error_code, 0) = 0 AS is_given,
-        CASE WHEN api IN ('PRODUCE', 'FETCH') THEN list_sum(
-            [p.bytes FOR p IN partitions IF p.bytes > 0 AND coalesce(p.error_code, 0) = 0]
-        ) END AS bytes
+        CASE WHEN api IN ('PRODUCE', 'FETCH') THEN list_sum(moved_bytes(partitions)) END AS bytes
     FROM requests
 ),
 by_client AS (

@@ -98,11 +98,13 @@ WITH charged AS (
         body, floored(event_time, $bucket_s) AS start, weight_of(weight) AS weight,
         coalesce(list_sum([p.bytes FOR p IN partitions]), 0) * weight_of(weight) AS bytes,
         -- What was sent or answered and has no readable size.
-        partitions IS NULL OR len([
-            p FOR p IN partitions
-            IF p.bytes IS NULL AND if(
-                api = 'PRODUCE', p.in_request, p.in_response AND coalesce(p.error_code, 0) = 0
-            )]) > 0 AS is_unsized,
+        partitions IS NULL OR list_contains(
+            if(
+                api = 'PRODUCE',
+                [p.bytes IS NULL AND p.in_request FOR p IN partitions],
+                [p.bytes IS NULL AND p.in_response AND coalesce(p.error_code, 0) = 0
+                    FOR p IN partitions]
+            ), true) AS is_unsized,
         TRY_CAST(round(coalesce(local_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight) AS local_us,
         TRY_CAST(round(coalesce(throttle_time_ms, 0) * 1_000) AS BIGINT) * weight_of(weight)
             AS throttle_us,
@@ -189,33 +191,44 @@ mutations AS (
     ASOF LEFT JOIN topic_sizes AS s
         ON s.cluster_id = c.cluster_id AND s.topic = c.topic AND s.since < c.event_time
 ),
-charges AS (
-    -- A row is what a request is charged by one kind of quota: bytes, microseconds of IO threads or
-    -- partitions. A request counts under one kind only.
+by_kind AS (
+    -- A row is a client's requests of a window at a broker that count under one kind of quota.
     SELECT
-        cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        bytes AS amount, weight AS requests, throttle_us, throttle_time_ms, share_requests,
-        weight > 1 OR is_unsized AS is_estimated
+        cluster_id, broker_id, principal, client_id, start, counted_as, sum(bytes) AS bytes,
+        sum(local_us) AS local_us, sum(weight) AS requests,
+        coalesce(sum(weight) FILTER (throttle_us > 0), 0) AS throttled_requests,
+        sum(throttle_us) AS throttle_us, max(throttle_time_ms) AS longest_throttle_ms,
+        sum(share_requests) AS share_requests, bool_or(weight > 1 OR is_unsized) AS is_estimated
     FROM charged
+    GROUP BY ALL
+),
+charges AS (
+    -- A row is what requests are charged by one kind of quota: bytes, microseconds of IO threads or
+    -- partitions. A request counts under one kind only.
+    SELECT * EXCLUDE (counted_as, bytes, local_us), counted_as AS quota_type, bytes AS amount
+    FROM by_kind
     WHERE counted_as IN ('producer_byte_rate', 'consumer_byte_rate')
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, 'request_percentage' AS quota_type,
-        local_us AS amount, if(counted_as = 'request_percentage', weight, 0) AS requests,
+        local_us AS amount, if(counted_as = 'request_percentage', requests, 0) AS requests,
+        if(counted_as = 'request_percentage', throttled_requests, 0) AS throttled_requests,
         if(counted_as = 'request_percentage', throttle_us, 0) AS throttle_us,
-        NULL AS throttle_time_ms, 0 AS share_requests, true AS is_estimated
-    FROM charged
+        NULL AS longest_throttle_ms, 0 AS share_requests, true AS is_estimated
+    FROM by_kind
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        0 AS amount, weight AS requests, throttle_us, throttle_time_ms, share_requests,
+        0 AS amount, weight AS requests, if(throttle_us > 0, weight, 0) AS throttled_requests,
+        throttle_us, throttle_time_ms AS longest_throttle_ms, share_requests,
         answers IS NULL AS is_estimated
     FROM at_controller
     UNION ALL BY NAME
     SELECT
         cluster_id, broker_id, principal, client_id, start, counted_as AS quota_type,
-        coalesce(partitions, 1) AS amount, 0 AS requests, 0 AS throttle_us,
-        NULL AS throttle_time_ms, 0 AS share_requests, partitions IS NULL AS is_estimated
+        coalesce(partitions, 1) AS amount, 0 AS requests, 0 AS throttled_requests,
+        0 AS throttle_us, NULL AS longest_throttle_ms, 0 AS share_requests,
+        partitions IS NULL AS is_estimated
     FROM mutations
 ),
 windows AS (
@@ -226,9 +239,8 @@ windows AS (
         -- Of an IO thread that works all the time 1 % is 10,000 microseconds a second.
         $bucket_s * if(quota_type = 'request_percentage', 10_000.0::DOUBLE, 1) AS per,
         bool_or(is_estimated) AS is_estimated, sum(requests) AS request_count,
-        coalesce(sum(requests) FILTER (throttle_us > 0), 0) AS throttled_requests,
-        sum(throttle_us) / 1_000 AS throttle_time_ms,
-        max(charges.throttle_time_ms) AS longest_throttle_ms, sum(share_requests) AS share_requests
+        sum(throttled_requests) AS throttled_requests, sum(throttle_us) / 1_000 AS throttle_time_ms,
+        max(longest_throttle_ms) AS longest_throttle_ms, sum(share_requests) AS share_requests
     FROM charges
     GROUP BY ALL
 ),

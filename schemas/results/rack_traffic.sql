@@ -34,13 +34,11 @@
 -- Bytes produced, consumed and replicated between racks, by minute.
 -- `racks` and `rack_patterns` are conf's, for clients that send no rack.
 WITH moved AS (
-    -- A row: a request that moved bytes. A refused partition moves nothing.
+    -- A row: a request that moved bytes.
     SELECT
         cluster_id, broker_id, client_address, client_id, floored(event_time, 60) AS event_time,
         weight_of(weight) AS weight,
-        list_sum([
-            part.bytes FOR part IN partitions
-            IF part.bytes > 0 AND coalesce(part.error_code, 0) = 0]) AS bytes,
+        list_sum(moved_bytes(partitions)) AS bytes,
         CASE
             WHEN api = 'PRODUCE' THEN 'produced'
             WHEN replica_id IS NULL THEN 'consumed'

@@ -65,9 +65,8 @@ WITH timed AS (
             AS is_timed,
         total + throttle - if(
             api IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP'), remote, 0) AS waited,
-        [p.bytes FOR p IN partitions IF p.bytes > 0 AND coalesce(p.error_code, 0) = 0] AS sizes,
-        [c FOR c IN list_append([p.error_code FOR p IN partitions], error_code) IF c <> 0]
-            AS error_codes
+        moved_bytes(partitions) AS sizes, error_code,
+        list_filter([p.error_code FOR p IN partitions], lambda c: c <> 0) AS partition_errors
     FROM requests
 ),
 in_buckets AS (
@@ -93,10 +92,13 @@ with_error AS (
         cluster_id, event_time, broker_id, principal, client_id, api, error_code,
         sum(weight) AS requests
     FROM (
-        SELECT * EXCLUDE (error_codes), unnest(list_distinct(error_codes)) AS error_code
+        SELECT
+            * EXCLUDE (error_code),
+            unnest(list_distinct(list_append(partition_errors, error_code))) AS error_code
         FROM timed
-        WHERE len(error_codes) > 0
+        WHERE error_code <> 0 OR len(partition_errors) > 0
     )
+    WHERE error_code <> 0
     GROUP BY ALL
 ),
 softwares AS (

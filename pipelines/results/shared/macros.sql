@@ -6,6 +6,12 @@ CREATE MACRO user_of(principal) AS substring(principal, instr(principal, ':') + 
 -- Whole microseconds of a time in ms; 0 where there is none.
 CREATE MACRO whole_us(ms) AS greatest(coalesce(TRY_CAST(round(ms * 1_000) AS BIGINT), 0), 0);
 
+-- The bytes of each partition that moved records: a refused partition moves nothing. Without acks
+-- (acks=0) no refusal is ever reported. To filter a list of numbers costs a third of what it costs
+-- to filter a list of structs.
+CREATE MACRO moved_bytes(partitions) AS list_filter(
+    [if(coalesce(p.error_code, 0) = 0, p.bytes, NULL) FOR p IN partitions], lambda b: b > 0);
+
 -- Macros of relations: FROM with_topics(rows, topics). Rows with cluster_id and minute_end look up
 -- what snapshots found before minute_end.
 
