@@ -12,7 +12,8 @@ class Endpoint(ThreadingHTTPServer):
     """`came` is what was posted: path, headers and content, as `read` makes it of the bytes.
 
     `answers` are the next statuses, then `status` forever, each with these headers and this body.
-    `before` runs before an answer, whose body comes with `pause_s` before each byte.
+    `before` runs before an answer, whose head and body come with `head_pause_s` and `pause_s`
+    before each byte.
     """
 
     def __init__(self, path: str, read: Callable[[bytes], Any]) -> None:
@@ -24,11 +25,12 @@ class Endpoint(ThreadingHTTPServer):
         self.status, self.body = 200, b""
         self.headers: dict[str, str] = {}
         self.before: Callable[[], None] = lambda: None
-        self.pause_s = 0.0
+        self.head_pause_s = self.pause_s = 0.0
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: Endpoint
+    _headers_buffer: list[bytes]
 
     def do_POST(self) -> None:
         content = self.server.read(self.rfile.read(int(self.headers["Content-Length"])))
@@ -39,14 +41,18 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in self.server.headers.items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(self.server.body)))
-        self.end_headers()
-        if not self.server.pause_s:
-            self.wfile.write(self.server.body)
-            return
         with suppress(ConnectionError):
-            for byte in self.server.body:
-                time.sleep(self.server.pause_s)
-                self.wfile.write(bytes([byte]))
+            self.end_headers()
+            self._write(self.server.body, self.server.pause_s)
+
+    def flush_headers(self) -> None:
+        head, self._headers_buffer = b"".join(self._headers_buffer), []
+        self._write(head, self.server.head_pause_s)
+
+    def _write(self, content: bytes, pause_s: float) -> None:
+        for part in (bytes([byte]) for byte in content) if pause_s else (content,):
+            time.sleep(pause_s)
+            self.wfile.write(part)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

@@ -2,10 +2,14 @@
 
 import ipaddress
 import logging
+import socket
 from collections.abc import Collection, Mapping
+from contextlib import suppress
+from threading import Timer
 from typing import Any, Self
 
 import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import LocationParseError
 from urllib3.util import Retry, Timeout, parse_url
 
@@ -13,6 +17,8 @@ from quotaflow.pipelines.config import secrets
 from quotaflow.pipelines.errors import ConfigError
 
 _BACKOFF_S, _MAX_WAIT_S = 0.5, 10.0
+_LATER_S = 0.2
+"""A read that brings nothing ends by its own timeout, which errors name."""
 
 
 def checked(reference: str, key: str, *, plain_http: bool = False) -> str:
@@ -69,7 +75,38 @@ def connections(
         raise_on_status=False,
     )
     timeout = Timeout(connect=timeout_s, read=timeout_s)
-    return urllib3.PoolManager(retries=retries, timeout=timeout, headers=headers)
+    pool = urllib3.PoolManager(retries=retries, timeout=timeout, headers=headers)
+    pool.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+    return pool
+
+
+class _BoundedHead(HTTPConnection):
+    """The head of an answer comes within the timeout, which urllib3 gives to each read of it."""
+
+    def getresponse(self) -> Any:
+        timer = Timer(float(self.timeout or 0) + _LATER_S, self._end)
+        timer.daemon = True
+        timer.start()
+        try:
+            return super().getresponse()
+        finally:
+            timer.cancel()
+
+    def _end(self) -> None:
+        with suppress(OSError, AttributeError):
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+
+class _BoundedHeadOverTls(_BoundedHead, HTTPSConnection):
+    pass
+
+
+class _HttpPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _BoundedHead
+
+
+class _HttpsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _BoundedHeadOverTls
 
 
 class _Retry(Retry):

@@ -110,6 +110,21 @@ def test_a_receiver_that_is_down_or_slow_is_away_after_a_bounded_time(server: En
 
 
 @cases(
+    ("pause_s", "expected"),
+    # The status has 17 bytes: it decides if it comes in time, though other headers do not.
+    ("the status comes too slowly", 0.2, "was not reached: ProtocolError"),
+    ("headers come too slowly", 0.02, (0, "partial_success")),
+)
+def test_an_answer_whose_head_comes_byte_by_byte_ends_in_time(
+    server: Endpoint, pause_s: float, expected: Any
+) -> None:
+    server.headers, server.head_pause_s = {"X": "x" * 300}, pause_s
+    since = time.monotonic()
+    assert outcome(timeout_s=0.5, max_attempts=2) == expected
+    assert time.monotonic() - since < 4
+
+
+@cases(
     ("status", "pause_s", "expected"),
     ("accepted, and bytes come slowly", 200, 0.2, (0, "partial_success")),
     ("accepted, and no byte comes in time", 200, 0.8, (0, "partial_success")),
