@@ -27,7 +27,7 @@ maintainer and `rebuild` compute whole hours (`Result.whole_hours`), whose windo
 rows. The next upkeep rolls these up again.
 """
 
-import uuid
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -132,13 +132,14 @@ class RollUp:
 
     def run(self, due: Sequence[OldRange]) -> None:
         """Replace the rows of each range, in one commit each, and count them."""
-        run_id = f"roll_up {uuid.uuid4()}"
+        # A log keeps the last batch of each query for ever: all roll-ups are batches of one.
+        first = time.time_ns() // 1_000_000
         with opened({}, self.conf.results.task_memory_mb) as database:
-            for number, old in enumerate(due):
+            for batch_id, old in enumerate(due, first):
                 written = (
                     self._in_catalog(old) if self._has_catalog else self._in_folder(old, database)
                 )
-                batch = Batch(self.warehouse, "upkeep", run_id, number)
+                batch = Batch(self.warehouse, "upkeep", "roll_up", batch_id)
                 counts = [
                     Count("in", old.row_count, "quota_usage", _REASON),
                     Count("out", written, "quota_usage", _REASON),

@@ -1,5 +1,6 @@
 """Rolled-up rows of `quota_usage` answer as the windows that they replace."""
 
+import json
 import math
 import random
 from collections import Counter, defaultdict
@@ -271,6 +272,18 @@ def test_what_was_rolled_up_is_counted(tmp_path: Path) -> None:
         "quota_usage: 3 rows of 2026-11-01 00:00 to 2026-11-01 01:00 were rolled up to 1 row of "
         "hours"
     )
+
+
+def test_each_roll_up_is_counted_and_the_log_names_the_last_one_alone(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for cluster_id in ("c1", "c2"):
+        place.put(days(3, cluster_id=cluster_id))
+        place.run(NOW)
+    counted = place.rows("SELECT DISTINCT cluster_id FROM pipeline_progress")
+    assert sorted(row["cluster_id"] for row in counted) == ["c1", "c2"]
+    log = (tmp_path / "pipeline_progress" / "_delta_log").glob("*.json")
+    actions = [json.loads(line) for commit in log for line in commit.read_text().splitlines()]
+    assert len({each["txn"]["appId"] for each in actions if "txn" in each}) == 1
 
 
 VIEWS = {
