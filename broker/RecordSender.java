@@ -154,7 +154,11 @@ final class RecordSender implements SenderCounts {
         logLosses(dropped.sum() + failed.sum());
         if (producer != null) {
             Thread.interrupted(); // else the producer would not wait for what is on its way
-            producer.close(CLOSE_TIMEOUT);
+            try {
+                producer.close(CLOSE_TIMEOUT);
+            } finally {
+                logLosses(dropped.sum() + failed.sum()); // what was on its way may have failed
+            }
         }
     }
 

@@ -1,8 +1,10 @@
 package quotaflow;
 
+import java.lang.reflect.Field;
 import java.lang.reflect.Proxy;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +45,7 @@ public final class RecordSenderCheck {
             case "unbuildable" -> noProducer();
             case "losses" -> lossRecordThrows();
             case "closing" -> closesWhileBuilding();
+            case "unsettled" -> closesWithRecordsOnTheirWay();
             case "rate" -> manyLines(arguments[1]);
             default -> throw new IllegalArgumentException(arguments[0]);
         }
@@ -149,6 +152,26 @@ public final class RecordSenderCheck {
         });
         sender.offer(() -> 1, RecordSenderCheck::push);
         print(sender);
+    }
+
+    /** A producer that fails what is on its way when it is closed. */
+    private static void closesWithRecordsOnTheirWay() throws Exception {
+        MockProducer<byte[], byte[]> producer =
+            new MockProducer<>(false, null, new ByteArraySerializer(), new ByteArraySerializer()) {
+                @Override
+                public void close(Duration timeout) {
+                    while (errorNext(new TimeoutException("closed"))) { }
+                }
+            };
+        RecordSender sender = new RecordSender("Pushes", 10, 1 << 20, () -> producer);
+        sender.start();
+        sender.offer(() -> 1, RecordSenderCheck::push);
+        await(() -> producer.history().size() == 1);
+        sender.close();
+        Field logged = RecordSender.class.getDeclaredField("loggedLosses");
+        logged.setAccessible(true);
+        print(sender);
+        print("logged", logged.getLong(sender));
     }
 
     /** 100,000 lines/s of 1 kB by four threads: to a topic that is there, that is gone, or until the JVM ends. */

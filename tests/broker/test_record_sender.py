@@ -52,6 +52,11 @@ def test_each_record_is_counted_once(
     assert check.counts(scenario) == dict(zip(names, counts, strict=False))
 
 
+def test_what_fails_as_the_producer_closes_is_logged(check: JavaCheck) -> None:
+    counts = check.counts("unsettled")
+    assert (counts["failed"], counts["logged"]) == (1, 1)
+
+
 @pytest.mark.faults
 def test_a_record_of_losses_that_cannot_be_made_is_made_later(check: JavaCheck) -> None:
     counts = check.counts("losses")
