@@ -15,13 +15,14 @@ Only tables have types; they stand as Spark SQL has them.
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 _FIELD = re.compile(r"(\w+):(?: (.*))?")
 _INHERITED = re.compile(r"from (\w+): (\S.*)")
 _QUESTION = re.compile(r"[A-Z][^.?]*\. [A-Z].*\?")
 # At the start of a line. An expression that begins with letters is found sooner than one with ^.
-_STAR = re.compile(r"SELECT(?<![^\n]SELECT)\s+(\w+\.)?\*(?:,(.*?)\n| )FROM ", re.S)
+_STAR = re.compile(r"SELECT(?<![^\n]SELECT)\s+(\w+\.)?\*(?:,(.*?)\n| )FROM (\w*)", re.S)
 _COMMENT_OR_TEXT = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _BRACKETS = re.compile(r"\([^()]*\)")
 _NEAR = 0.6
@@ -64,17 +65,26 @@ def without_comments(sql: str) -> str:
     return "\n".join(lines).strip()
 
 
-def without_star(sql: str, names: Collection[str]) -> str:
+def without_star(
+    sql: str,
+    names: Collection[str],
+    described: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> str:
     """A query where the `*` or `table.*` of a SELECT at the start of a line is written out.
 
     It is the columns of these names, in their order; those that the SELECT makes take their places.
+    In a UNION, one that the table or view behind FROM lacks, by `described`, is null.
     A `*` of SQL has also columns of a table that nobody declares any more, and in another order.
     """
 
+    is_union = "\nUNION ALL\n" in sql
+
     def written_out(match: re.Match[str]) -> str:
         table, others = match[1] or "", items(match[2] or "")
-        listed = ",\n    ".join(others.get(name, f"{table}{name}") for name in names)
-        return f"SELECT\n    {listed}\nFROM "
+        has = described.get(match[3], names) if is_union else names
+        taken = {name: f"{table}{name}" if name in has else f"NULL AS {name}" for name in names}
+        listed = ",\n    ".join({**taken, **others}[name] for name in names)
+        return f"SELECT\n    {listed}\nFROM {match[3]}"
 
     return _STAR.sub(written_out, sql)
 

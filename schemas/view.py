@@ -20,7 +20,8 @@ view without one serves others. Columns stand in the order of the query. `empty`
 is rightly without rows where all goes well: it says when. `history` names the facts and results of
 which the view needs rows of any time. Of all others it needs the rows of the time that is asked
 about, and some before it (pipelines/areas/scope.py). The `*` or `table.*` of a SELECT at
-the start of a line is the columns of the head that this SELECT does not make itself.
+the start of a line is the columns of the head that this SELECT does not make itself: of a UNION
+those that the table behind FROM lacks are null.
 """
 
 import re
@@ -88,7 +89,8 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
     try:
         fields = head.fields(lines, _FIELDS, _OPTIONAL)
         columns = head.columns(fields["columns"], described, _column)
-        sql = head.without_star(head.without_comments(sql), [each.name for each in columns])
+        names = [each.name for each in columns]
+        sql = head.without_star(head.without_comments(sql), names, described)
         return View(
             name=name,
             kind=head.one_of("kind", fields["kind"], KINDS),

@@ -11,7 +11,7 @@
 --   replication_traffic: 10 min, replication.stale_throttle_s * 1 s
 --   replication_throttles: 10 min, replication.stale_throttle_s * 1 s
 -- columns:
---   from replication_traffic: cluster_id
+--   from replication_throttles: cluster_id
 --   finding STRING: list_without_rate, rate_without_list, static_rate_ignored (these do nothing);
 --     broker_gone, malformed_list (these name no replica); wildcard_list (covers ordinary catching
 --     up too); moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low
@@ -38,16 +38,7 @@
 --   bounded_by STRING: what limits that value: quota or network
 --   event_time TIMESTAMP: last minute with data about replication
 
-WITH newest AS (
-    SELECT cluster_id, max(event_time) AS event_time
-    FROM (
-        SELECT cluster_id, event_time FROM replication_traffic
-        UNION ALL
-        SELECT cluster_id, event_time FROM replication_throttles
-    ) AS minutes
-    GROUP BY cluster_id
-),
-conf AS (
+WITH conf AS (
     SELECT cluster_id, max(CAST(setting_value AS BIGINT)) AS stale_after_s
     FROM current_settings
     WHERE setting = 'replication.stale_throttle_s'
@@ -65,7 +56,7 @@ recent AS (
             ELSE 0
         END AS is_used
     FROM replication_throttles AS throttles
-    INNER JOIN newest USING (cluster_id)
+    INNER JOIN replication_time AS newest USING (cluster_id)
     LEFT JOIN conf USING (cluster_id)
     WHERE unix_millis(throttles.event_time)
         >= unix_millis(newest.event_time) - coalesce(conf.stale_after_s, 600) * 1000

@@ -2,6 +2,7 @@
 
 import pytest
 
+from quotaflow.schemas import head
 from quotaflow.schemas.head import HeadError
 from quotaflow.schemas.view import View, ViewColumn, parse
 
@@ -82,6 +83,13 @@ def test_a_view_is_its_head_and_its_query() -> None:
 def test_the_star_is_the_columns_of_the_head(query: str, written_out: list[str]) -> None:
     listed = ",\n    ".join(written_out)
     assert view(f"{HEAD}\n{query}").sql == f"SELECT\n    {listed}\nFROM brokers"
+
+
+def test_what_the_table_of_a_union_lacks_is_null() -> None:
+    query = "SELECT * FROM brokers\nUNION ALL\nSELECT *, 1 AS uptime_s\nFROM others"
+    described = {"brokers": {}, "others": {"rack": ViewColumn("rack", "broker.rack")}}
+    made = head.without_star(query, ["uptime_s", "rack", "state"], described)
+    assert made.endswith("SELECT\n    1 AS uptime_s,\n    rack,\n    NULL AS state\nFROM others")
 
 
 def test_a_star_within_a_query_is_that_of_sql() -> None:

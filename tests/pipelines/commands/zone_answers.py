@@ -32,7 +32,7 @@ NOW = datetime(2026, 11, 21, 14, tzinfo=UTC)
 """Two hours after noon of the rows that tests fill tables with."""
 
 _BY_HOUR = (
-    *("traffic_by_hour", "rack_traffic_by_hour", "storage_by_hour", "rebalances_by_hour"),
+    *("traffic_by_hour", "rack_traffic_by_hour", "storage_by_hour"),
     *("remote_reads_by_hour", "share_group_health"),
     *("slowest_brokers", "telemetry_cost", "throttled_clients"),
 )

@@ -88,20 +88,6 @@ def test_states_of_members() -> None:
     assert_outcomes(outcomes, "group_membership WHERE member_id = 'm1'", "state")
 
 
-def test_rebalances_of_an_hour() -> None:
-    events = [
-        happened(n * 60 + place, "m1", name, n + 1, members=1)
-        for n in range(3)
-        for place, name in enumerate(("rejoined", "generation_started", "synced"))
-    ]
-    (row,) = view("rebalances_by_hour", {"group_member_events": events})
-    assert row["hour"] == at(0)
-    columns = ("rebalances", "duration_ms", "max_duration_ms", "stopped_ms", "incomplete")
-    assert picked([row], *columns, "member_joined", "unknown") == [
-        (3, 6_000, 2_000, 4_000, 0, 1, 2)
-    ]
-
-
 BYTES = "consumer.share.fetch.manager.bytes.consumed.total"
 HEALTH: dict[str, tuple[list[Row], str]] = {
     "throttled": (

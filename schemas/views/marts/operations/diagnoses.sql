@@ -52,77 +52,32 @@ UNION ALL
 SELECT
     *,
     'group' AS subject_kind,
-    NULL AS principal,
-    NULL AS client_id,
-    NULL AS broker_id,
     'lag' AS symptom,
-    NULL AS api,
-    NULL AS since,
     known_at AS until,
-    trend IS DISTINCT FROM 'shrinking' AS is_ongoing,
-    NULL AS requests,
-    NULL AS waited_ms,
-    NULL AS usual_ms,
-    NULL AS budget,
-    NULL AS share,
-    NULL AS facts
+    trend IS DISTINCT FROM 'shrinking' AS is_ongoing
 FROM why_groups_lag
 UNION ALL
 SELECT
-    cluster_id,
+    *,
     'topic' AS subject_kind,
-    NULL AS principal,
-    NULL AS client_id,
-    NULL AS group_id,
-    topic,
-    NULL AS broker_id,
     'move_stalled' AS symptom,
-    NULL AS api,
     requested_time AS since,
     last_fetch_time AS until,
     TRUE AS is_ongoing,
-    NULL AS requests,
-    NULL AS waited_ms,
-    NULL AS usual_ms,
-    NULL AS lag,
-    NULL AS lag_s,
-    NULL AS budget,
     CAST(row_number() OVER (
         PARTITION BY cluster_id, topic ORDER BY requested_time, partition, replica_id
     ) AS INT) AS rank,
     state AS cause,
-    NULL AS share,
     0.9e0 AS confidence,
-    concat(CAST(partition AS STRING), ' to broker ', CAST(replica_id AS STRING)) AS detail,
-    NULL AS evidence,
-    NULL AS facts
+    concat(CAST(partition AS STRING), ' to broker ', CAST(replica_id AS STRING)) AS detail
 FROM reassignments
 WHERE state IN ('stuck', 'never_converges')
 UNION ALL
-SELECT
-    *,
-    NULL AS principal,
-    NULL AS client_id,
-    NULL AS api,
-    NULL AS usual_ms,
-    NULL AS lag,
-    NULL AS lag_s,
-    NULL AS budget
-FROM cluster_symptoms
+SELECT * FROM cluster_symptoms
 UNION ALL
 SELECT
     *,
-    NULL AS group_id,
     'cost' AS symptom,
-    NULL AS api,
     TRUE AS is_ongoing,
-    NULL AS requests,
-    NULL AS waited_ms,
-    NULL AS usual_ms,
-    NULL AS lag,
-    NULL AS lag_s,
-    NULL AS budget,
-    NULL AS share,
-    0.8e0 AS confidence,
-    NULL AS detail
+    0.8e0 AS confidence
 FROM needless_costs
