@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("decode", "parse", "results", "snapshots", "month", "catalog", "load", "observe")
+BENCHMARKS = ("decode", "parse", "results", "month", "catalog", "load", "observe")
 
 
 def main() -> int:

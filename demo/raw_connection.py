@@ -6,6 +6,7 @@ all of 127.0.0.0/8.
 
 import socket
 import struct
+import time
 from collections.abc import Mapping
 from typing import Self
 
@@ -75,3 +76,30 @@ def string(text: str | None) -> bytes:
         return struct.pack(">h", -1)
     encoded = text.encode()
     return struct.pack(">h", len(encoded)) + encoded
+
+
+_INIT_PRODUCER_ID, _VERSION = 22, 1
+_RETRY_S = 0.1
+_TRANSACTION_TIMEOUT_MS = 60_000
+_NOT_COORDINATOR = 16
+# Coordinator loading, not available; a transaction of the id is being ended.
+_TRY_AGAIN = frozenset({14, 15, 51})
+
+
+class RawProducer(RawConnection):
+    """One login with SASL PLAIN at one broker; `init` can be called again and again."""
+
+    def init(self, transactional_id: str | None = None) -> int | None:
+        """The new producer id; None if another broker coordinates the transactional id."""
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        body = string(transactional_id) + struct.pack(">i", _TRANSACTION_TIMEOUT_MS)
+        while True:
+            response = self.call(_INIT_PRODUCER_ID, _VERSION, body)
+            _throttle_ms, error, producer_id = struct.unpack(">ihq", response[:14])
+            if error == 0:
+                return int(producer_id)
+            if error == _NOT_COORDINATOR:
+                return None
+            if error not in _TRY_AGAIN or time.monotonic() > deadline_s:
+                raise KafkaError(f"{self.client_id}: no producer id, error {error}")
+            time.sleep(_RETRY_S)

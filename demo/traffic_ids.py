@@ -4,7 +4,7 @@ import sys
 from concurrent.futures import Future
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.raw_producer import RawProducer
+from quotaflow.demo.raw_connection import RawProducer
 from quotaflow.demo.traffic_report import RAW, ClientReport
 from quotaflow.demo.traffic_stage import Stage
 

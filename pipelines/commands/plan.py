@@ -9,8 +9,13 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback.planning import jikkou as jikkou_yaml
-from quotaflow.pipelines.feedback.planning import plan_text, planning, strimzi, terraform
+from quotaflow.pipelines.feedback.planning import (
+    jikkou,
+    plan_text,
+    planning,
+    strimzi,
+    terraform,
+)
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout
@@ -44,8 +49,6 @@ As = Annotated[
         "Terraform's kafka_quota, or JSON.",
     ),
 ]
-Jikkou = Annotated[bool, typer.Option("--jikkou", hidden=True, help="As --format jikkou.")]
-
 ExitZero = Annotated[
     bool, typer.Option("--exit-zero", help="Exit code 0 even if changes wait, for schedulers.")
 ]
@@ -54,8 +57,7 @@ ExitZero = Annotated[
 def plan(
     *,
     save: Save = False,
-    as_format: As = None,
-    jikkou: Jikkou = False,
+    chosen: As = None,
     exit_zero: ExitZero = False,
     conf: options.ConfOptions,
     layout: Layout,
@@ -70,7 +72,6 @@ def plan(
 
     Example: quotaflow plan --save --exit-zero
     """
-    chosen = Format.JIKKOU if jikkou else as_format
     if chosen is not None and layout != Layout():
         raise ConfigError(f"{chosen} is a format of its own: leave out --json, --csv and the like")
     if chosen is Format.JSON:
@@ -103,7 +104,7 @@ def _rendered(plan: "Plan", chosen: Format, opened: "Context") -> Iterable[str]:
         return [*plan.fragments, *strimzi.fragments(of_users, opened.plans.plan.strimzi_api)]
     if chosen is Format.TERRAFORM:
         return terraform.blocks(plan)
-    return jikkou_yaml.documents(plan)
+    return jikkou.documents(plan)
 
 
 def _save(opened: "Context", plan: "Plan", now: datetime) -> None:

@@ -151,7 +151,7 @@ def test_a_quota_that_an_operator_set_survives_plan_after_plan(operator: Operato
     ("words", "message"),
     [
         (("apply", "nope", "--yes"), "no plan nope was frozen"),
-        (("plan", "--json", "--jikkou"), "--jikkou is a format of its own"),
+        (("plan", "--json", "--format", "jikkou"), "jikkou is a format of its own"),
         (("plan", "--set", "plan.max_step_factor=1"), "plan.max_step_factor"),
     ],
 )

@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from quotaflow.demo.cluster import LocalCluster
-from quotaflow.demo.raw_producer import RawProducer
+from quotaflow.demo.raw_connection import RawProducer
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
