@@ -51,7 +51,7 @@ def conf(
     if prefix is not None and action is not Action.SHOW:
         raise ConfigError(f"{prefix}: only `conf show` takes the beginning of keys")
     if action is Action.SCHEMA:
-        output.lines([_schema()])
+        output.lines([json.dumps(schema.schema(), indent=2)])
         return
     sources = given(conf.file, conf.overrides)
     shown = list(origins.origins(load(*sources), *sources))
@@ -76,7 +76,3 @@ def _valid(given: int) -> str:
     return (
         f"conf is valid: {counted(given, 'value is', 'values are')} given, the others are defaults"
     )
-
-
-def _schema() -> str:
-    return json.dumps(schema.schema(), indent=2)

@@ -69,7 +69,7 @@ def checked_path(path: str) -> str:
         )
     matched = _SCHEME.fullmatch(path)
     # One letter may be a drive, and a folder may have a colon further down.
-    if matched is None or (not matched[2] and matched[1].lower() not in _names()):
+    if matched is None or (not matched[2] and matched[1].lower() not in {*SCHEMES, *_OTHER_NAMES}):
         return path
     scheme, slashes, rest = matched.groups()
     if (named := _named(path)) is not None:
@@ -109,10 +109,6 @@ def _named(path: str) -> tuple[str, str] | None:
         if matched := pattern.fullmatch(path):
             return scheme, matched.expand(form).rstrip("/")
     return None
-
-
-def _names() -> set[str]:
-    return {*SCHEMES, *_OTHER_NAMES}
 
 
 def _checked_store(scheme: str, uri: str) -> str:

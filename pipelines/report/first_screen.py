@@ -341,7 +341,7 @@ def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
     advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
     action = advice.removeprefix("First: ")
     sentences = (*_cost_sentences(rows[0]), *total)
-    return Block(title, sentences, _sentence(action))
+    return Block(title, sentences, texts.capitalized(action))
 
 
 def _total(costs: Row) -> tuple[str, ...]:
@@ -358,10 +358,6 @@ def _total(costs: Row) -> tuple[str, ...]:
         f"Clients and topics cost {total} in all, without replication between racks: "
         f"{', '.join(items)}.",
     )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _cost_sentences(row: Row) -> Iterator[str]:
