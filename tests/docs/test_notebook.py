@@ -13,11 +13,13 @@ import yaml
 from quotaflow.pipelines import config
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ..live import fetched
 from ..schemas.views.filled_views import FILLED
 from ..schemas.views.view_tables import make_tables_and_answers
 
 FILE = Path(__file__).parents[2] / "docs" / "notebook.ipynb"
 NOTEBOOK: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+CHARTS = 3
 CODE = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
 
 
@@ -41,16 +43,21 @@ def displayed(cell: str, names: dict[str, Any]) -> Any:
 
 
 def is_empty(value: Any) -> bool:
-    return value.empty if isinstance(value, pd.DataFrame) else not value.data
+    return value.empty if isinstance(value, pd.DataFrame) else not value.has_data()
 
 
 @pytest.mark.faults
-def test_every_cell_runs_and_shows_rows(conf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_cell_runs_and_shows_rows_or_a_chart(
+    conf_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QUOTAFLOW_CONF", str(conf_file))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.syspath_prepend(fetched.from_pypi("matplotlib==3.10.7"))
     names: dict[str, Any] = {"__name__": "__main__"}
     first, *others = (displayed(cell, names) for cell in CODE)
     assert first is None
     assert [CODE[n + 1] for n, value in enumerate(others) if is_empty(value)] == []
+    assert sum(not isinstance(value, pd.DataFrame) for value in others) == CHARTS
 
 
 def test_it_has_the_form_of_a_notebook_and_keeps_no_output() -> None:
