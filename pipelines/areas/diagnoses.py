@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import reasons
@@ -195,19 +195,17 @@ def incident(row: Mapping[str, Any]) -> str:
 
 
 def without_repeated(scope: Scope, finding: Finding) -> Finding:
-    """The finding; a fact if a diagnosis names the same client for the same cause."""
+    """The finding; with the step of a diagnosis, and a fact, if that has the cause and client."""
     if finding.problem is None or finding.evidence_table not in _SAME_IN.values():
         return finding
     client = finding.evidence["client_id"]
     names = {client, client and program_of(client)}
-    is_repeated = any(
-        _SAME_IN.get(row["cause"]) == finding.evidence_table
-        and row["principal"] == finding.evidence["principal"]
-        and row["client_id"] in names
-        for causes in symptoms_if_known(scope) or ()
-        for row in causes
-    )
-    return replace(finding, problem=None, state=FACT) if is_repeated else finding
+    for row in chain.from_iterable(symptoms_if_known(scope) or ()):
+        is_cause = _SAME_IN.get(row["cause"]) == finding.evidence_table
+        is_client = row["principal"] == finding.evidence["principal"] and row["client_id"] in names
+        if is_cause and is_client:
+            return replace(finding, problem=None, state=FACT, next_step=step(scope, row))
+    return finding
 
 
 def symptoms_if_known(scope: Scope) -> list[Symptom] | None:

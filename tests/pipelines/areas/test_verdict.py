@@ -7,7 +7,7 @@ from pathlib import Path
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.verdict import MAX_LINES, WIDTH, WhyVerdict
-from quotaflow.pipelines.areas.why import why
+from quotaflow.pipelines.areas.why import WhyAnswer, why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
@@ -28,9 +28,13 @@ LONG = {"principal": "User:" + "x" * 300, "client_id": "y" * 300}
 
 
 def verdict_of(folder: Path, content: Tables, name: str = "bad") -> WhyVerdict:
+    return answer_of(folder, content, name).verdict
+
+
+def answer_of(folder: Path, content: Tables, name: str) -> WhyAnswer:
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_tables_and_answers(warehouse, content)
-    return why(FolderReader(warehouse), name, HALF_AN_HOUR, None, config.Conf()).verdict
+    return why(FolderReader(warehouse), name, HALF_AN_HOUR, None, config.Conf())
 
 
 def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Path) -> None:
@@ -51,6 +55,19 @@ def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Pat
     assert "it throttled 50 of 50 requests (sure: 95 %)" in text
     assert "--entity-type users --entity-name bad --add-config producer_byte_rate=" in text
     assert text.endswith("quotaflow why bad --all")
+
+
+def test_an_area_gives_the_step_of_the_diagnosis_of_its_cause(tmp_path: Path) -> None:
+    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}))
+    rows |= {"quota_usage": [*SEEN, used(60 * 26, RATE, 2_000.0, amount=9, **THROTTLED)]}
+    answered = answer_of(tmp_path, rows, "bad")
+    steps = {
+        area.name: area.findings[0].next_step
+        for area in answered.areas
+        if area.name in {"diagnoses", "quotas"}
+    }
+    assert steps["quotas"] == steps["diagnoses"] == answered.verdict.causes[0].step
+    assert steps["quotas"] is not None
 
 
 def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
