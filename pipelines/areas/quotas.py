@@ -1,6 +1,7 @@
 """Client quotas: whom they throttled, what is near its limit, what limits a name, who shares it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from quotaflow.pipelines.areas.finding import (
     NOTHING,
@@ -160,6 +161,7 @@ NEAR = RowProblem(
     action=lambda _: "`quotaflow show quota_headroom` says how near.",
 )
 PROBLEMS = (THROTTLED, NEAR)
+_ADDRESS = "SELECT host, port FROM current_brokers WHERE {of_cluster} ORDER BY broker_id LIMIT 1"
 _SNAPSHOT = "SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"
 
 
@@ -307,13 +309,19 @@ def raise_command(scope: Scope, principal: str, quota_type: str) -> str | None:
 
 def _command(scope: Scope, row: Row) -> str:
     from quotaflow.pipelines.feedback.configs.kafka_configs import (  # noqa: PLC0415  pydantic
+        ANY_BROKER,
         Connection,
+        address,
         quota_command,
     )
 
     part = row["all_throttled_requests"] / max(row["all_requests"], 1)
     quota = raised(row["quota"], row["quota_bucket_usage"], part)
     connection = Connection.from_conf(scope.conf.kafka)
+    if connection.bootstrap_servers == ANY_BROKER:
+        # The listener that answered the last snapshot.
+        for broker in scope.rows_if_made(_ADDRESS):
+            connection = replace(connection, bootstrap_servers=address(**broker))
     return quota_command(quota_entity(row), row["quota_type"], quota, connection)
 
 

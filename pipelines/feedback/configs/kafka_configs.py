@@ -9,6 +9,9 @@ from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
 from quotaflow.udfs.rules.quota import QuotaEntity
 
+ANY_BROKER = "BROKER:9092"
+"""The address in commands where no conf has one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
@@ -22,7 +25,12 @@ class Connection:
         """The connection to the cluster of conf."""
         properties = kafka.properties
         protocol = properties.get("security.protocol", "PLAINTEXT")
-        return cls(properties.get("bootstrap.servers", "BROKER:9092"), protocol != "PLAINTEXT")
+        return cls(properties.get("bootstrap.servers", ANY_BROKER), protocol != "PLAINTEXT")
+
+
+def address(host: str, port: int) -> str:
+    """The address of a broker, as Kafka's tools take it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def command(entity: ConfigEntity, values: Mapping[str, str | None], connection: Connection) -> str:

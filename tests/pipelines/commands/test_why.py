@@ -73,8 +73,18 @@ def test_a_throttled_client_is_told_its_limit_its_cause_and_what_helps(why: Why)
 def test_a_command_in_advice_names_the_brokers_that_are_given(
     why: Why, options: list[str], servers: str
 ) -> None:
-    rows = [throttled(0, 63_000.0), throttled(11, 63_000.0)]
-    assert f"--bootstrap-server {servers} " in why({"quota_usage": rows}, "dave", *options).out
+    content = {"quota_usage": [throttled(0, 63_000.0), throttled(11, 63_000.0)]}
+    assert f"--bootstrap-server {servers} " in why(content, "dave", *options).out
+    listed = [("c1", 3, "k3", 9093), ("c1", 2, "fd00::2", 9094), ("c2", 1, "far", 9092)]
+    columns = ("cluster_id", "broker_id", "host", "port")
+    content = {
+        "brokers": [
+            row("brokers", 0, dict(zip(columns, each, strict=True)), is_removed=False)
+            for each in listed
+        ]
+    }
+    servers = servers if options else "'[fd00::2]:9094'"
+    assert f"--bootstrap-server {servers} " in why(content, "dave", *options).out
 
 
 def test_a_share_consumer_under_a_byte_quota_is_named_as_such(why: Why) -> None:
