@@ -21,7 +21,7 @@ _OVER = """
 SELECT rates.*, coalesce(bursts.is_explained, false) AS is_explained
 FROM (
     SELECT cluster_id, principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms,
-        count(*) OVER (PARTITION BY cluster_id, principal) AS seconds,
+        count(*) OVER (PARTITION BY cluster_id, principal, broker_id, kind) AS seconds,
         row_number() OVER (
             PARTITION BY cluster_id, principal
             ORDER BY throttle_time_ms DESC, event_time, broker_id) AS nth
@@ -173,7 +173,7 @@ def _over(row: Row) -> Finding:
         text=(
             f"{row['principal']} took new producer ids at up to "
             f"{texts.number(row['rate_per_s'])} per second at broker {row['broker_id']}; conf "
-            f"allows {row['quota_per_s']:g}. It exceeded that for "
+            f"allows {row['quota_per_s']:g}. It exceeded that there for "
             f"{texts.duration(row['seconds'] * 1e3)}; brokers do not limit it (KIP-936)."
         ),
         # A burst says why, and accuses if somebody is to blame.

@@ -198,6 +198,13 @@ def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     assert "cause:" not in out
 
 
+def test_seconds_over_the_producer_id_quota_are_those_of_one_broker(why: Why) -> None:
+    """As many seconds of three brokers are no longer time."""
+    rates = [violation("User:dave", at(s), broker_id=b) for s in range(9) for b in (1, 2, 3)]
+    out = why({"quota_usage": [used(0, 1.0)], "producer_id_rates": rates}, "dave").out
+    assert "at broker 1; conf allows 1.5. It exceeded that there for 9 s;" in out
+
+
 @cases(
     ("arguments", "code", "expected"),
     ("misspelt", ["davee"], 1, "did you mean dave?"),
