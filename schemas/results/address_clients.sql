@@ -35,29 +35,45 @@
 --     that a client may have no row
 
 -- Which clients sent requests from which address, by minute.
-WITH each AS (
-    -- A row is a request.
+WITH given AS (
+    -- A row is the producer ids that a program got on a connection in a minute.
     SELECT
-        *,
-        floored(event_time, 60) AS minute,
-        api = 'INIT_PRODUCER_ID' AND producer_id >= 0 AND coalesce(error_code, 0) = 0 AS is_given,
-        CASE WHEN api IN ('PRODUCE', 'FETCH') THEN list_sum(moved_bytes(partitions)) END AS bytes
+        cluster_id, floored(event_time, 60) AS minute, client_address, principal,
+        program_of(client_id) AS client_pattern, broker_id, connection_id,
+        list(DISTINCT producer_id) AS given_ids
     FROM requests
+    WHERE api = 'INIT_PRODUCER_ID' AND producer_id >= 0 AND coalesce(error_code, 0) = 0
+    GROUP BY ALL
+),
+lately AS (
+    -- A row is how many ids a connection got in a minute and in the one before it.
+    SELECT cluster_id, client_address, broker_id, connection_id, minute, sum(ids) AS ids
+    FROM (
+        SELECT
+            * EXCLUDE (minute), unnest([minute, minute + INTERVAL 1 MINUTE]) AS minute,
+            len(given_ids) AS ids
+        FROM given
+    )
+    GROUP BY ALL
 ),
 by_client AS (
     -- A row is a client id on a connection in a minute. A broker refuses a follower's fetch by
     -- partition, and not as a whole: bytes show that it is one.
     SELECT
-        cluster_id, minute, client_address, principal, client_id, broker_id, connection_id,
-        CASE WHEN api = 'FETCH' AND bytes > 0 THEN replica_id END AS replica_id,
+        cluster_id, floored(event_time, 60) AS minute, client_address, principal, client_id,
+        broker_id, connection_id, CASE WHEN api = 'FETCH' AND bytes > 0 THEN replica_id END AS replica_id,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen,
         sum(weight_of(weight)) AS requests,
-        list(DISTINCT producer_id) FILTER (is_given) AS given_ids,
         coalesce(sum(weight_of(weight)) FILTER (bytes > 0), 0) AS data_requests,
         coalesce(sum(bytes * weight_of(weight)), 0) AS data_bytes,
         max(weight_of(weight)) AS max_weight
-    FROM each
+    FROM (
+        SELECT
+            *, CASE WHEN api IN ('PRODUCE', 'FETCH') THEN list_sum(moved_bytes(partitions)) END
+                AS bytes
+        FROM requests
+    )
     GROUP BY ALL
 ),
 by_connection AS (
@@ -68,7 +84,6 @@ by_connection AS (
         min(first_seen) AS first_seen,
         max(last_seen) AS last_seen,
         sum(requests) AS requests,
-        list_sort(list_distinct(flatten(list(given_ids)))) AS given_ids,
         sum(data_requests) AS data_requests,
         sum(data_bytes) AS data_bytes,
         max(max_weight) AS max_weight
@@ -79,13 +94,23 @@ judged AS (
     -- Whose work a connection does shows by its ids, under any client id. An id may come just
     -- before the minute of its records.
     SELECT
-        *,
-        sum(data_requests) OVER (PARTITION BY cluster_id, broker_id, connection_id, client_address, minute)
-        > 10 * sum(coalesce(len(given_ids), 0)) OVER (
-            PARTITION BY cluster_id, broker_id, connection_id, client_address ORDER BY minute
-            RANGE BETWEEN INTERVAL 1 MINUTE PRECEDING AND CURRENT ROW
-        ) AS is_beyond_ids
-    FROM by_connection
+        c.*, g.given_ids,
+        sum(c.data_requests) OVER (
+            PARTITION BY c.cluster_id, c.broker_id, c.connection_id, c.client_address, c.minute
+        ) > 10 * coalesce(l.ids, 0) AS is_beyond_ids
+    FROM by_connection c
+    LEFT JOIN given g
+        ON g.cluster_id = c.cluster_id AND g.minute = c.minute
+        AND g.client_address = c.client_address AND c.replica_id IS NULL
+        AND g.principal IS NOT DISTINCT FROM c.principal
+        AND g.client_pattern IS NOT DISTINCT FROM c.client_pattern
+        AND g.broker_id IS NOT DISTINCT FROM c.broker_id
+        AND g.connection_id IS NOT DISTINCT FROM c.connection_id
+    LEFT JOIN lately l
+        ON l.cluster_id = c.cluster_id AND l.minute = c.minute
+        AND l.client_address = c.client_address
+        AND l.broker_id IS NOT DISTINCT FROM c.broker_id
+        AND l.connection_id IS NOT DISTINCT FROM c.connection_id
 )
 SELECT
     *,
