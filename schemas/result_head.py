@@ -11,13 +11,14 @@
     -- unnamed:
     --   traffic
 
-Each field is one of the class ResultHead. A time, and `relevant`, may be a `$parameter` of the
-rule (`pipelines/results/inputs.py`), because they depend on conf. A second result that fills the
-table of another one has `fills`, and no table of its own. `carry` and what follows it are for
-sequential rules. A lookup says from when a new row changes results: `changes nothing` that is
-computed already; `reaches back`: the first rows ever are valid before them too; `within the time`:
-only rows of the time that is computed are read. `unnamed` has the tables whose rows may lack names
-of topics: alone, or with `ids of` SQL `where` SQL. A `*` is as in an answer.
+Each field is one of the class ResultHead. A time, and `relevant`, may be a `$parameter` of the rule
+(`pipelines/results/inputs.py`), because they depend on conf. A second result that fills the table
+of another one has `fills`, and no table of its own. `carry` and what follows it are for sequential
+rules. A lookup says from when a new row changes results: `changes nothing` that is computed
+already; `reaches back`: the first rows ever are valid before them too; `within the time`: only rows
+of the time that is computed are read. Each text has `$since`, the start of the rows that are
+computed: what needs no lookback reads facts from then on. `unnamed` has the tables whose rows may
+lack names of topics: alone, or with `ids of` SQL `where` SQL. A `*` is as in an answer.
 """
 
 import re

@@ -96,10 +96,8 @@ class Computation:
         return selected
 
     def _rule(self) -> Rule:
-        """The rule; a sequential one computes from `$since` on."""
+        """The rule, with the time from which it computes rows: `$since`."""
         rule = self.result.rule
-        if not self.result.carry_s:
-            return rule
         since = self._since().astimezone(UTC).replace(tzinfo=None)
         return replace(rule, parameters={**rule.parameters, "since": since})
 

@@ -73,6 +73,7 @@ by_client AS (
             *, CASE WHEN api IN ('PRODUCE', 'FETCH') THEN list_sum(moved_bytes(partitions)) END
                 AS bytes
         FROM requests
+        WHERE event_time >= $since
     )
     GROUP BY ALL
 ),

@@ -73,7 +73,7 @@ WITH suspects AS (
         if(coalesce(part.error_code, 0) = 0 AND part.preferred_read_replica >= 0,
             part.preferred_read_replica, NULL) AS preferred_read_replica
     FROM (SELECT * EXCLUDE (partitions), unnest(partitions) AS part FROM fetches)
-    WHERE replica_id IS NULL AND (
+    WHERE event_time >= $since AND replica_id IS NULL AND (
         part.error_code <> 0
         OR part.preferred_read_replica >= 0
         OR (part.high_watermark >= 0 AND part.fetch_offset > part.high_watermark))
