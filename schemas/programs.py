@@ -3,6 +3,8 @@
 What varies becomes `*`: numbers, random parts, and the roles of the clients of Kafka Streams,
 Connect and Spark. What varies in a row is one `*`. A name is a text that a client chooses, so this
 is a guess: a random part that looks like a word stays, and a version counts as a number.
+
+`version_number(version)` is a number by which versions of libraries compare, for all three.
 """
 
 import re
@@ -68,6 +70,7 @@ _STEPS = (
     ("[*0-9]+", "*"),
 )
 _CALL = re.compile(r"program_of(?<!\wprogram_of)\(([\w.]+)\)")
+_VERSION_CALL = re.compile(r"version_number\(([\w.]+)\)")
 
 
 def _nested(text: str, matches: str, step: Callable[[str, str, str], str]) -> str:
@@ -114,9 +117,23 @@ def program_of(client_id: str) -> str:
 
 
 def expanded(sql: str) -> str:
-    """A query in Spark's SQL with `program_of` written out: Spark has no macros."""
-    return _CALL.sub(lambda call: in_spark(call[1]), sql)
+    """A query in Spark's SQL with both functions written out: Spark has no macros."""
+    written_out = _CALL.sub(lambda call: in_spark(call[1]), sql)
+    return _VERSION_CALL.sub(lambda call: _version_number(call[1]), written_out)
 
 
-MACRO = f"CREATE MACRO program_of(client_id) AS {in_duckdb('client_id')};"
+def _version_number(text: str) -> str:
+    """A version as a number by which versions compare: 2.10.0 is 2010000. Null without a number."""
+    major, minor, patch = (
+        f"TRY_CAST(regexp_extract({text}, '^v?{before}([0-9]+)', 1) AS INT)"
+        for before in ("", "[0-9]+[.]", "[0-9]+[.][0-9]+[.]")
+    )
+    smaller = f"least(coalesce({minor}, 0), 999) * 1000 + least(coalesce({patch}, 0), 999)"
+    return f"CAST({major} AS BIGINT) * 1000000 + {smaller}"
+
+
+MACROS = (
+    f"CREATE MACRO program_of(client_id) AS {in_duckdb('client_id')};\n"
+    f"CREATE MACRO version_number(version) AS {_version_number('version')};"
+)
 """For rules, which DuckDB runs."""

@@ -63,31 +63,7 @@ faults AS (
     SELECT
         event.*,
         CASE WHEN event.topic IS NULL THEN event.topic_id END AS unnamed_topic_id,
-        CAST(
-            TRY_CAST(regexp_extract(event.client_software_version, '^v?([0-9]+)', 1) AS INT)
-            AS BIGINT
-        ) * 1000000
-        + least(
-            coalesce(
-                TRY_CAST(
-                    regexp_extract(event.client_software_version, '^v?[0-9]+[.]([0-9]+)', 1)
-                    AS INT
-                ),
-                0
-            ),
-            999
-        ) * 1000
-        + least(
-            coalesce(
-                TRY_CAST(
-                    regexp_extract(
-                        event.client_software_version, '^v?[0-9]+[.][0-9]+[.]([0-9]+)', 1
-                    ) AS INT
-                ),
-                0
-            ),
-            999
-        ) AS version_number,
+        version_number(event.client_software_version) AS version_number,
         CASE
             WHEN event.fault IN (
                 'not_leader_or_follower', 'replica_not_available', 'leader_not_available',

@@ -102,4 +102,4 @@ def _close_idle() -> None:
 @cache
 def _macros() -> str:
     text = files("quotaflow.udfs.engine").joinpath("macros.sql").read_text(encoding="utf-8")
-    return f"{text}\n{programs.MACRO}"
+    return f"{programs.MACROS}\n{text}"

@@ -337,12 +337,6 @@ CREATE MACRO throttling_quota(quota_type, fullness, time_fullness, is_unlogged, 
     WHEN fullness >= coalesce(time_fullness, fullness) THEN quota_type
     WHEN time_fullness IS NOT NULL THEN 'request_percentage' END;
 
--- A version of a client library as a number that compares, as in view client_versions.
-CREATE MACRO version_part(version, pattern) AS TRY_CAST(regexp_extract(version, pattern, 1) AS INT);
-CREATE MACRO version_number(version) AS
-    CAST(version_part(version, '^v?([0-9]+)') AS BIGINT) * 1_000_000
-    + least(coalesce(version_part(version, '^v?[0-9]+[.]([0-9]+)'), 0), 999) * 1_000
-    + least(coalesce(version_part(version, '^v?[0-9]+[.][0-9]+[.]([0-9]+)'), 0), 999);
 -- The least of several versions; one that is no number counts last.
 CREATE MACRO least_version(version) AS
     min({is_text: version_number(version) IS NULL, number: version_number(version),

@@ -48,29 +48,7 @@ software AS (
 )
 SELECT
     *,
-    CAST(
-        TRY_CAST(regexp_extract(software.client_software_version, '^v?([0-9]+)', 1) AS INT) AS BIGINT
-    ) * 1000000
-    + least(
-        coalesce(
-            TRY_CAST(
-                regexp_extract(software.client_software_version, '^v?[0-9]+[.]([0-9]+)', 1) AS INT
-            ),
-            0
-        ),
-        999
-    ) * 1000
-    + least(
-        coalesce(
-            TRY_CAST(
-                regexp_extract(
-                    software.client_software_version, '^v?[0-9]+[.][0-9]+[.]([0-9]+)', 1
-                ) AS INT
-            ),
-            0
-        ),
-        999
-    ) AS version_number,
+    version_number(software.client_software_version) AS version_number,
     coalesce(telemetry_instances, 0) AS telemetry_instances
 FROM software
 LEFT JOIN instances USING (cluster_id, client_software_name, client_software_version)
