@@ -13,6 +13,7 @@ from quotaflow.schemas.table import BINARY, BOOLEAN, INT, LONG, STRING, TIMESTAM
 from quotaflow.schemas.tables.declared import TELEMETRY_PUSHES
 from quotaflow.udfs.otlp import bad_text, decode
 from quotaflow.udfs.otlp.codecs import COMPRESSION_NAMES, Limits
+from quotaflow.udfs.otlp.context import KEYS
 from quotaflow.udfs.pseudonyms import hide_columns, hide_payloads
 from quotaflow.udfs.request_log.records import header, plausible
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
@@ -30,22 +31,10 @@ OPENED = pa.schema([*TELEMETRY_PUSHES.arrow, decode.STATUS.field("unreadable_det
 """Rows of `telemetry_pushes`, and a detail of why a payload cannot be read."""
 
 _DETAIL_CHARS = 200
-_TEXTS = {
-    "client_instance_id": "client_instance_id",
-    "principal": "principal",
-    "client_id": "client_id",
-    "client_software_name": "client_software_name",
-    "client_software_version": "client_software_version",
-    "client_address": "client_source_address",
-    "listener": "listener",
-    "security_protocol": "security_protocol",
-    "connection_id": "connection_id",
-}
-_NUMBERS = {
-    "broker_id": "broker_id",
-    "client_port": "client_source_port",
-    "push_interval_ms": "push_interval_ms",
-}
+_NUMBERS = {name: KEYS.get(name, name) for name in ("broker_id", "client_port", "push_interval_ms")}
+_TEXTS = {name: key for name, key in KEYS.items() if name not in _NUMBERS}
+_TEXTS |= {name: name for name in ("security_protocol", "connection_id")}
+"""Columns of `telemetry_pushes`, each with its header."""
 
 
 def from_lines(requests: pa.Table, telemetry: pa.Table) -> pa.Table:

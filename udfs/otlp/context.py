@@ -19,7 +19,7 @@ from quotaflow.udfs.otlp.arrays import Ints
 from quotaflow.udfs.otlp.attributes import DROPPED, whole_number
 from quotaflow.udfs.otlp.batch import DecodedBatch
 
-_KEYS = {
+KEYS = {
     "client_instance_id": "client_instance_id",
     "principal": "principal",
     "client_id": "client_id",
@@ -62,7 +62,7 @@ def from_resources(
     is_prefixed = batch.resources.column(_INSTANCE).is_valid()
     is_cut = batch.resources.column(DROPPED).is_valid()
     filled = {}
-    for name, key in _KEYS.items():
+    for name, key in KEYS.items():
         texts = batch.resources.column(key)
         if is_prefixed.true_count:
             texts = pc.if_else(is_prefixed, batch.resources.column(HEADER_PREFIX + key), texts)
@@ -87,5 +87,5 @@ def _column(name: str, texts: Any) -> Any:
 def _without_context(tags: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
     if any(key == _INSTANCE and value for key, value in tags):
         return [tag for tag in tags if not tag[0].startswith(HEADER_PREFIX)]
-    context = _OTHER_HEADERS.union(_KEYS.values())
+    context = _OTHER_HEADERS.union(KEYS.values())
     return [tag for tag in tags if tag[0] not in context]
