@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
-from quotaflow.pipelines.areas.question import OF_ALL, Question, Row
+from quotaflow.pipelines.areas.question import OF_ALL, Question, Row, of_users
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 
 NAME = "fetch_limits"
@@ -48,7 +47,7 @@ SELECT
     sum(starved_fetches) AS starved_fetches
 FROM fetch_sizes
 WHERE {{of_cluster}} AND {{within:event_time}} AND replica_id IS NULL
-    AND {internal.not_in("fetch_sizes")}
+    AND {of_users("fetch_sizes")}
 GROUP BY cluster_id, principal, client_id
 """,
     "fetches DESC, principal, client_id",

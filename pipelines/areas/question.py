@@ -117,3 +117,15 @@ def undiagnosed(cause: str) -> str:
 def any_of(column: str, names: Sequence[str | int]) -> str:
     """The SQL condition that a column is one of the values."""
     return f"{column} IN ({', '.join(map(literal, names))})" if names else "false"
+
+
+def of_users(table: str) -> str:
+    """A condition on rows of `table`: their login is not one of brokers or of this pipeline.
+
+    By principal alone, because a client chooses its client id.
+    """
+    return f"""NOT EXISTS (
+    SELECT 1 FROM protected_principals AS internal
+    WHERE internal.is_internal AND internal.cluster_id = {table}.cluster_id
+        AND internal.principal = {table}.principal
+)"""

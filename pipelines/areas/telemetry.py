@@ -13,11 +13,10 @@ from quotaflow.pipelines.areas.finding import (
     last_day,
     moment,
 )
-from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.question import Question, Row, of_users
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse import internal
 from quotaflow.udfs.counted import counted
 
 NAME = "telemetry"
@@ -30,7 +29,7 @@ TABLES = (
 
 STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off", "refused")
 """States of client instances (client_coverage)."""
-_OF_USERS = internal.not_in("client_coverage")
+_OF_USERS = of_users("client_coverage")
 _PROGRAM = (
     "CASE WHEN count(DISTINCT client_id) > 1 THEN client_pattern ELSE max(client_id) END "
     "AS client_id, count(DISTINCT client_id) AS client_ids, count(*) AS instances"

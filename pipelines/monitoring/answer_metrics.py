@@ -12,13 +12,13 @@ from typing import Any
 import yaml
 from pydantic import ConfigDict, TypeAdapter
 
+from quotaflow.pipelines.areas.costs import COST_ITEMS
 from quotaflow.pipelines.areas.question import OF_ALL, Question, filled
 from quotaflow.pipelines.config.monitoring import Export
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.monitoring.own_metrics import Alert, OwnMetric
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.terminal.values import visible
-from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import like_pattern, literal
 from quotaflow.pipelines.warehouse.time_ranges import Since

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from quotaflow.pipelines.areas.costs import costs_of
+from quotaflow.pipelines.areas.costs import ITEMS, costs_of
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
@@ -21,7 +21,6 @@ from quotaflow.pipelines.report.incidents import MAX_CARDS, Card, repeated
 from quotaflow.pipelines.report.plots import sparkline
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.reader import each as in_order
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.levels import IN_WORDS, SAMPLED_LOG

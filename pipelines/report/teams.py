@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from quotaflow.pipelines.areas.costs import costs_of
+from quotaflow.pipelines.areas.costs import ITEMS, costs_of
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.charts import MAX_BARS, bars
@@ -19,7 +19,6 @@ from quotaflow.pipelines.report.section import (
     section_of,
 )
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.udfs.counted import counted
 
 TITLE = "Cost by team"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from quotaflow.pipelines.areas import diagnoses, pages
-from quotaflow.pipelines.areas.costs import costs_of_name
+from quotaflow.pipelines.areas.costs import ITEMS, costs_of_name
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
 from quotaflow.pipelines.areas.question import Row, any_of
 from quotaflow.pipelines.areas.quotas import bucket
@@ -26,7 +26,6 @@ from quotaflow.pipelines.report.section import (
     text,
 )
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.cost_items import ITEMS
 from quotaflow.pipelines.warehouse.sql_literals import literal
 
 _MIN_STEP_S = 60

@@ -10,13 +10,13 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas.costs import COST_ITEMS
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.monitoring import Export, Exported, MonitoringSection
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.monitoring import answer_metrics, prometheus
 from quotaflow.pipelines.monitoring.answer_metrics import ANSWERS
 from quotaflow.pipelines.warehouse import query_check, views
-from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 

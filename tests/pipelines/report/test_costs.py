@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from quotaflow.pipelines.areas.costs import costs_of
+from quotaflow.pipelines.areas.costs import COST_ITEMS, ITEMS, costs_of
 from quotaflow.pipelines.areas.names import TOPIC
 from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
@@ -13,7 +13,6 @@ from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.teams import section
 from quotaflow.pipelines.serve.drawings import DRAWINGS, CostList, conditions
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse.cost_items import COST_ITEMS, ITEMS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...rows import Row, at, moved, read_remotely, setting
