@@ -79,11 +79,11 @@ def test_a_secret_that_is_missing_ends_the_run_before_anything_starts(
 class Scene:
     """Tables, a receiver, and what a run sends there."""
 
-    def __init__(self, spark: SparkSession, folder: Path, server: Endpoint) -> None:
+    def __init__(self, spark: SparkSession, place: dict[str, Any], server: Endpoint) -> None:
         self.spark, self.server = spark, server
         self.given: dict[str, Any] = {"url": server.url, "max_attempts": 1}
-        self.place = f"warehouse.path={folder / 'warehouse'}"
-        self.warehouse = Warehouse(config.load(overrides=[self.place]).warehouse)
+        self.place = [f"warehouse.{key}={value}" for key, value in place.items()]
+        self.warehouse = Warehouse(config.load(overrides=self.place).warehouse)
         self.warehouse.ensure(lambda: spark, [CLIENT_METRICS])
         self.lines: list[str] = []
 
@@ -96,7 +96,7 @@ class Scene:
 
     def conf(self, **others: Any) -> config.Conf:
         forward = repr({**self.given, **others})
-        return config.load(overrides=[self.place, f"monitoring.forward={forward}"])
+        return config.load(overrides=[*self.place, f"monitoring.forward={forward}"])
 
     def run(self, **others: Any) -> tuple[list[tuple[str, float]], dict[Any, int]]:
         """Run the job: the client and value of each point that came, and how many counts grew."""
@@ -130,7 +130,7 @@ def values(body: bytes) -> Iterator[tuple[str, float]]:
 @pytest.fixture
 def scene(spark: SparkSession, tmp_path: Path) -> Iterator[Scene]:
     with listening("/v1/metrics") as server:
-        yield Scene(spark, tmp_path, server)
+        yield Scene(spark, {"path": tmp_path / "warehouse"}, server)
 
 
 @pytest.mark.spark
