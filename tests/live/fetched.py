@@ -1,5 +1,6 @@
 """Packages that only tests marked `more` need, in a folder of this user's cache."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,19 @@ def from_debian(*names: str) -> Path:
                 _run("dpkg", "--extract", package, part)
             part.rename(folder)
     return folder
+
+
+def from_go(module: str, *options: str) -> Path:
+    """The program of a Go module, which is built once and takes minutes."""
+    path, _, version = module.partition("@v")
+    name = path.rpartition("/")[2]
+    folder = cache_folder() / "tests" / f"{name}-{version}"
+    with locked(folder):
+        if not (folder / name).exists():
+            command = ["go", "install", *options, module]
+            environment = os.environ | {"GOBIN": str(folder)}
+            subprocess.run(command, env=environment, check=True, timeout=1_800)
+    return folder / name
 
 
 def _run(*command: str | Path, cwd: Path | None = None) -> None:

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from quotaflow.pipelines.spark.jars import cache_folder, locked
-
 from ..test_chart import CHART, EXAMPLES
 from . import fetched
 
@@ -30,13 +28,7 @@ for document in json.load(sys.stdin):
 
 @pytest.fixture(scope="module")
 def helm() -> Path:
-    """Helm, built once by Go."""
-    folder = cache_folder() / "tests" / "helm-3.19.0"
-    with locked(folder):
-        if not (folder / "helm").exists():
-            environment = os.environ | {"GOBIN": str(folder)}
-            subprocess.run(["go", "install", HELM], env=environment, check=True, timeout=1_800)
-    return folder / "helm"
+    return fetched.from_go(HELM)
 
 
 def template(
