@@ -87,7 +87,7 @@ each AS (
         if(declared_rack IS NULL, r.source, 'request') AS rack_source,
         unnest(partitions) AS part
     FROM answered a
-    LEFT JOIN inferred_racks(answered, racks, rack_patterns) r
+    LEFT JOIN inferred_racks(fetches, racks, rack_patterns) r
         ON r.client_address IS NOT DISTINCT FROM a.client_address
         AND r.client_id IS NOT DISTINCT FROM a.client_id
 ),

@@ -88,11 +88,13 @@
 -- A broker charges whole requests and responses, and the time of network threads too. It logs the
 -- bytes of records and the time of IO threads. It logs no bytes of SHARE_FETCH, which brokers charge
 -- to consumer_byte_rate (KafkaApis.processShareFetchResponse): there usage is a lower bound.
-WITH charged AS (
+WITH charged AS NOT MATERIALIZED (
     -- A row is a request, in its window. Times are whole microseconds: sums of these are exact in
     -- any order. A request that changes topics is one row too, also if its line has partitions, so
     -- it is charged once. What brokers and controllers exempt is left out; a throttle time shows that
     -- a request was charged.
+    -- NOT MATERIALIZED: its second reader needs few rows, and to store all of them costs more than to
+    -- read them again.
     SELECT
         cluster_id, broker_id, principal, coalesce(client_id, '') AS client_id, event_time, api,
         body, floored(event_time, $bucket_s) AS start, weight_of(weight) AS weight,

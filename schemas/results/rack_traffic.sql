@@ -61,7 +61,7 @@ summed AS (
         sum(m.bytes * m.weight) AS bytes
     FROM moved m
     -- A follower's rack is that of its broker.
-    LEFT JOIN inferred_racks(moved, racks, rack_patterns) r
+    LEFT JOIN inferred_racks(requests, racks, rack_patterns) r
         ON r.client_address IS NOT DISTINCT FROM m.client_address
         AND r.client_id IS NOT DISTINCT FROM m.client_id
         AND m.follower_id IS NULL

@@ -60,7 +60,7 @@ summed AS (
         max(if(m.declared_rack IS NULL, r.source, 'request')) AS rack_source,
         sum(m.part.bytes * m.weight) AS bytes
     FROM requested m
-    LEFT JOIN inferred_racks(requested, racks, rack_patterns) r
+    LEFT JOIN inferred_racks(requests, racks, rack_patterns) r
         ON r.client_address IS NOT DISTINCT FROM m.client_address
         AND r.client_id IS NOT DISTINCT FROM m.client_id
     WHERE m.part.bytes > 0 AND coalesce(m.part.error_code, 0) = 0

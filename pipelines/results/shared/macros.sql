@@ -100,7 +100,8 @@ CREATE MACRO address_digits(address) AS
 -- The rack of each client of these rows that names none in its requests, and the source of the rack:
 -- `address`, a network of conf that contains its address (of several the narrowest, which has the
 -- least place), else `client_id`, the group of the first pattern of conf that its client id matches.
--- A client chooses its id, so what is known by it alone changes nothing in the cluster.
+-- A client chooses its id, so what is known by it alone changes nothing in the cluster. `rows` is a
+-- relation of facts: a CTE that is read twice would be stored whole.
 CREATE MACRO inferred_racks(rows, racks, rack_patterns) AS TABLE
     WITH clients AS (
         SELECT DISTINCT client_address, client_id FROM query_table(rows)
