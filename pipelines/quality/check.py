@@ -5,19 +5,18 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.quality import new_rows, suites, wording
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
+from quotaflow.pipelines.quality.quality_results import QualityResults, Row
 from quotaflow.pipelines.quality.suites import CRITICAL, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.terminal import texts
-from quotaflow.pipelines.warehouse import row_writer, spark_reader, views
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import QUALITY_RESULTS
@@ -28,18 +27,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[str], None]
 Suites = Mapping[str, Sequence[Check]]
-Row = dict[str, Any]
 _SQL = "unexpected_rows_query"
-_LAST = f"""
-    SELECT
-        suite,
-        max(event_time) AS at,
-        max(from_time) AS from_time,
-        max(until_time) AS until,
-        max(CASE WHEN NOT success AND severity = '{CRITICAL}' THEN 1 ELSE 0 END) = 1 AS is_critical
-    FROM current_quality
-    GROUP BY suite
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +80,9 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
         spark = session.get(session.short_lived(conf.spark), report)
         validation = Validation()
         warehouse.ensure(lambda: spark, [QUALITY_RESULTS])
+        results = QualityResults(spark, warehouse)
         max_lateness = timedelta(seconds=conf.results.max_lateness_s)
-        targets = _targets(spark, warehouse, chosen, request.since, max_lateness)
+        targets = _targets(results, chosen, request.since, max_lateness)
         tables = counted(len(targets), "table holds", "tables hold")
         others = len(chosen) - len(targets)
         report(f"{tables} something new, {others} {noun(others, 'does', 'do')} not")
@@ -111,8 +100,7 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
             rows += [of_table | _of_check(verdict) for verdict in verdicts]
             failed = (verdict.check for verdict in verdicts if not verdict.success)
             advice += [wording.advice(TABLES[target.suite], each) for each in failed]
-        content = pa.Table.from_pylist(rows, schema=QUALITY_RESULTS.arrow)
-        row_writer.append(lambda: spark, warehouse, QUALITY_RESULTS, content)
+        results.keep(rows)
         return CheckReport(rows, advice)
 
 
@@ -130,17 +118,14 @@ def _chosen(conf: Conf, names: Collection[str]) -> Suites:
 
 
 def _targets(
-    spark: "SparkSession",
-    warehouse: Warehouse,
-    chosen: Suites,
-    since: datetime | None,
-    max_lateness: timedelta,
+    results: QualityResults, chosen: Suites, since: datetime | None, max_lateness: timedelta
 ) -> list[_Target]:
     """The tables with new rows or, with `since`, with any rows since then."""
+    spark, warehouse = results.spark, results.warehouse
     made = [TABLES[name] for name in chosen if warehouse.exists(spark, name)]
     for table in made:
         warehouse.check_readable(spark, table.name)
-    lasts = {} if since else _last(spark, warehouse)
+    lasts = {} if since else results.last()
     starts = {table: since or new_rows.since(lasts.get(table.name), max_lateness) for table in made}
     frames = {
         table: new_rows.rows_since(warehouse.read_written(spark, table.name), table, start)
@@ -152,13 +137,6 @@ def _targets(
         for table, start in starts.items()
     )
     return [target for target in targets if target.extent.is_new(target.last)]
-
-
-def _last(spark: "SparkSession", warehouse: Warehouse) -> dict[str, LastCheck]:
-    """The last check of each table, by its name."""
-    spark_reader.register(spark, warehouse, _LAST)
-    rows: list[Row] = spark.sql(_LAST).toArrow().to_pylist()
-    return {row.pop("suite"): LastCheck(**row) for row in rows}
 
 
 def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
