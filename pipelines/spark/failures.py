@@ -51,7 +51,7 @@ def is_receiver_away(message: str) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """The error and its first cause, in one line.
+    """The error and its first cause, or that for which a query is tried again, in one line.
 
     Every error of Spark that a user sees goes through here: no stack trace of Java does.
     """
@@ -69,6 +69,7 @@ def one_line(error: BaseException) -> str:
         lines = [lines[1].removeprefix(": "), *lines[2:]]
     first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
     causes = [text.removeprefix(_CAUSE) for text in lines if text.startswith(_CAUSE)]
+    causes = list(filter(is_transient, causes)) or causes
     if causes and causes[-1] not in first:
         first = f"{first[: _LINE_CHARS // 2]}: {causes[-1]}"
     return first[:_LINE_CHARS]

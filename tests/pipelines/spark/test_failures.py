@@ -27,6 +27,11 @@ CALL = "An error occurred while calling o119.start.\n"
     ),
     ("but once", "z: the disk\nCaused by: z: the disk", "z: the disk"),
     (
+        "the cause of which the query is tried again",
+        "aborted\nCaused by: x.Y: Python worker exited unexpectedly\nCaused by: z: reset",
+        "aborted: x.Y: Python worker exited unexpectedly",
+    ),
+    (
         "an error of Python without its traceback",
         'thrown from the worker:\nTraceback (most recent call last):\n  File "a", line 8, in b\n'
         "    c\nZeroDivisionError: by zero\n SQLSTATE: 38000\n\tat d.E",
