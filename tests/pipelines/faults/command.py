@@ -1,7 +1,6 @@
 """`quotaflow run` as its user starts it, on tables that another test's ingest filled."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import yaml
@@ -9,8 +8,6 @@ import yaml
 from quotaflow.pipelines.spark import session
 
 from ...own_process import quotaflow
-
-TIMEOUT_S = 280
 
 
 def conf_file(folder: Path, **sections: object) -> Path:
@@ -30,17 +27,6 @@ def command(conf: Path, *jobs: str) -> list[str]:
     """The command line that runs these jobs once."""
     program = quotaflow()
     return [*program, "run", *jobs, "--once", "--conf", str(conf)]
-
-
-def start(conf: Path, *jobs: str) -> "subprocess.Popen[str]":
-    """The command in a process group of its own, what it says in one pipe."""
-    return subprocess.Popen(
-        command(conf, *jobs),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def copied(filled: Path, folder: Path) -> Path:
