@@ -18,6 +18,7 @@ from quotaflow.pipelines.warehouse import views
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import diagnosis, lag_cause
 
+from .. import case_tables
 from ..cases import cases
 from ..conftest import GOLDEN
 from ..delta_tables import NOON
@@ -152,24 +153,7 @@ def test_a_code_and_its_evidence_and_no_more_are_a_sentence(
 
 @cases(
     ("view", "column", "code", "row", "part"),
-    (
-        "request time lacks no bytes",
-        *("desired_configs", "blocked_reason", "usage_estimated"),
-        {"config_key": "request_percentage"},
-        "network threads too, and the request log has that of IO threads: a quota",
-    ),
-    (
-        "consumers alone may wait",
-        *("desired_configs", "reason_code", "producer_ids_of_many"),
-        {"broker_id": 2, "fetch_p99_ms": 900.0, "usual_fetch_p99_ms": 5.0},
-        "clients of broker 2 wait: p99 of FETCH is 900 ms (usually 5 ms)",
-    ),
-    (
-        "clients wait, and no partition is at its least",
-        *("desired_configs", "reason_code", "clients_degraded"),
-        {"produce_p99_ms": 900.0, "usual_produce_p99_ms": 5.0, "shrunk_partitions": 0},
-        "clients wait: p99 of PRODUCE is 900 ms (usually 5 ms)",
-    ),
+    *case_tables.rows(__file__, "a_sentence_claims_what_its_columns_say"),
     (
         "a short burst has a length",
         *("producer_id_bursts", "cause", "unknown"),

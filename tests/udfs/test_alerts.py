@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from quotaflow.udfs.alerts import ALERT_ID, EVENT, KEY, ORDER, READINGS, alert_id, find_alerts
 from quotaflow.udfs.rules.alert import ThresholdRule
 
+from .. import case_tables
 from ..cases import cases
 from .alert_events import walk
 
@@ -73,41 +74,7 @@ def test_series_and_rules_are_apart():
     ]
 
 
-@cases(
-    ("rows", "expected"),
-    ("nothing", [], []),
-    ("of one time the least counts", [reading(0, 11), reading(2_000, 12), reading(2_000, 1)], []),
-    (
-        "NaN is no reading",
-        [reading(0, 11), reading(1_000, "nan"), reading(2_000, 12), reading(2_500, "nan")],
-        [(1, 2_000, "opened"), (1, 7_000, "closed")],
-    ),
-    (
-        "an alert of an earlier run",
-        [carried(5_000, "opened"), reading(6_000, 1)],
-        [(1, 6_000, "closed")],
-    ),
-    (
-        "what led to it is walked again, and changes nothing",
-        [reading(0, 11), reading(5_000, 12), carried(5_000, "opened"), reading(6_000, 1)],
-        [(1, 5_000, "opened"), (1, 6_000, "closed")],
-    ),
-    (
-        "a close of an earlier run: it begins again",
-        [reading(0, 11), carried(500, "closed"), reading(1_200, 11), reading(2_000, 11)],
-        [],
-    ),
-    (
-        "an alert of an earlier run goes stale",
-        [carried(5_000, "still_open"), reading(10_001, 11)],
-        [(1, 10_000, "closed")],
-    ),
-    (
-        "so does one whose rule was removed",
-        [carried(5_000, "opened", rule="removed")],
-        [(1, 3_605_000, "closed")],
-    ),
-)
+@cases(("rows", "expected"), *case_tables.rows(__file__, "events", reading, carried))
 def test_events(rows, expected):
     assert times_and_states(rows) == expected
 

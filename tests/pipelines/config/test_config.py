@@ -14,6 +14,7 @@ from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.spark import jars
 from quotaflow.pipelines.warehouse import views
 
+from ... import case_tables
 from ...cases import cases
 
 _HOOK = Receiver(name="a", url="env:X")
@@ -75,97 +76,14 @@ def test_an_unknown_key_is_named_wherever_it_stands(
 
 @cases(
     ("text", "message"),
-    ("no YAML", "kafka: [", "line 1"),
-    ("a list", "- a", "must hold sections"),
-    (
-        "a property outside of properties",
-        "kafka: {bootstrap.servers: 'h:1'}",
-        r"unknown key kafka.bootstrap.servers \(did you mean properties.bootstrap.servers\?\)",
-    ),
-    ("a section of text", "kafka: text", "kafka: Input should be a valid dict"),
-    ("a literal secret", "kafka: {properties: {sasl.password: hunter2}}", "plain text"),
-    ("an empty property", "kafka: {properties: {client.id: }}", "client.id has no value"),
-    ("two", "warehouse: {path: /a, catalog_schema: a.b}", "exclude each other"),
-    (
-        "no schema",
-        "warehouse: {catalog_schema: a}",
-        r"catalog_schema = 'a': write catalog.schema, such as main.quotaflow",
-    ),
-    ("a size Java does not have", "spark: {driver_memory: 2GB}", "'2GB': write 2g or 2048m"),
-    ("no currency", "prices: {currency: euro}", "'euro': write three letters"),
-    ("a price below 0", "prices: {stored_per_gib_month: -0.1}", "prices.stored_per_gib_month"),
-    ("another prefix", "kafka: {login_module_prefix: evil.}", "kafkashaded."),
-    ("User:", "producer_ids: {quotas: {'User:a': 1}}", "write a instead of User:a"),
-    (
-        "User: in a list",
-        "quotas: {advised_users: [a, 'User:b']}",
-        "quotas.advised_users.1 = 'User:b': write b instead of User:b",
-    ),
-    ("all and one", "quotas: {advised_users: [a, '*']}", r"\* is all users: write \['\*'\]"),
-    ("an empty name", "quotas: {advised_users: ['']}", "advised_users.0 = ''"),
-    (
-        "no program",
-        "plan: {tolerated_managers: [strimzii]}",
-        r"tolerated_managers.0 = 'strimzii': .*\(did you mean strimzi\?\)",
-    ),
-    ("no finite rate", "producer_ids: {quotas: {a: .inf}}", "finite"),
-    ("bits of a host", "racks: {10.1.2.3/16: a}", "write 10.1.0.0/16 instead"),
-    ("no network", "racks: {az-b: a}", "no network such as 10.1.0.0/16"),
-    (
-        "bits of a protected host",
-        "producer_ids: {protected_addresses: [10.1.2.3/16]}",
-        "write 10.1.0.0/16 instead",
-    ),
-    ("a host", "producer_ids: {limited_addresses: [app-1]}", "no IPv4 or IPv6 address or network"),
-    ("a network twice", "racks: {10.0.0.1: a, 10.0.0.1/32: b}", "listed twice"),
-    ("a rack without a name", "racks: {10.0.0.1: ''}", "at least 1 character"),
-    ("no group", "rack_patterns: ['az=x']", "no regular expression of RE2"),
-    ("a look", "rack_patterns: ['(?=a)(b)']", "no regular expression of RE2"),
-    ("a reference", r"rack_patterns: ['(a)\1']", "no regular expression of RE2"),
+    *case_tables.rows(__file__, "what_cannot_be_right_is_refused"),
     ("long", f"rack_patterns: ['({'a' * 199})']", "more than 200 characters"),
     ("many patterns", f"rack_patterns: {['(a)'] * 11}", "at most 10 items"),
-    ("bare", "plan: {excluded_principals: [b]}", "write User:b instead of b"),
-    ("bare too", "replication: {cleanup_principals: [b]}", "write User:b instead of b"),
-    ("bare again", "kafka: {principal: b}", "write User:b instead of b"),
-    (
-        "a bare ARN",
-        "plan: {excluded_principals: ['arn:aws:iam::1:role/x']}",
-        "write User:arn:aws:iam::1:role/x instead of arn:",
-    ),
-    ("a bare DN", "plan: {excluded_principals: ['CN=a:b,OU=c']}", "write User:CN=a:b,OU=c"),
-    (
-        "a DN that YAML splits",
-        "plan: {excluded_principals: [User:CN=a,OU=b]}",
-        r"instead of OU=b; in a list in \[\] quote a name that has a comma",
-    ),
-    ("no name", "plan: {excluded_principals: ['User:']}", "write User:"),
-    (
-        "a literal address of a receiver",
-        "alerts: {receivers: [{name: a, url: 'https://hooks.example/hunter2'}]}",
-        "alerts.receivers.0.url: write env:NAME or secret:scope/key",
-    ),
-    ("a receiver of text", "alerts: {receivers: [hunter2]}", "alerts.receivers.0"),
-    ("a key in the place of its section", "privacy: hunter2", "privacy"),
-    (
-        "a secret of Spark's",
-        "spark: {conf: {spark.hadoop.fs.s3a.secret.key: hunter2}}",
-        "in the process list",
-    ),
-    (
-        "a zone of Spark's",
-        "spark: {conf: {spark.sql.session.timeZone: Asia/Kolkata}}",
-        "spark.sql.session.timeZone is Asia/Kolkata: rows are right in UTC alone",
-    ),
-    ("a literal key", "privacy: {key: hunter2}", "plain text"),
-    ("a key that is no text", "privacy: {key: [hunter2]}", "privacy.key"),
-    ("no such column", "privacy: {columns: [topic]}", "privacy.columns.0"),
-    ("an odd id of a key", "privacy: {key_id: K 1}", "privacy.key_id: write up to 16"),
     (
         "racks of hidden addresses",
         "privacy: {key: 'env:K'}\nracks: {10.0.0.0/8: a}",
         "racks need addresses, which privacy.columns hides",
     ),
-    ("a fall", "replication: {p99_rise_factor: 0.5}", "greater than or equal to 1"),
 )
 def test_what_cannot_be_right_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as raised:

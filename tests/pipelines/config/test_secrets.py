@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.config import logins, secrets
 from quotaflow.pipelines.errors import ConfigError
 
+from ... import case_tables
 from ...cases import cases
 
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
@@ -127,6 +128,7 @@ def test_the_mechanism_is_named_to_java_too(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 LOGINS = {
+    **case_tables.table(__file__, "LOGINS"),
     "client credentials": (
         {
             "sasl.mechanism": "OAUTHBEARER",
@@ -147,50 +149,6 @@ LOGINS = {
             'ssl.truststore.location="/ca.pem" ssl.truststore.type="PEM";',
             "sasl.login.callback.handler.class": "org.apache.kafka.common.security.oauthbearer"
             ".secured.OAuthBearerLoginCallbackHandler",
-        },
-    ),
-    "a keytab": (
-        {
-            "sasl.mechanism": "GSSAPI",
-            "sasl.kerberos.keytab": "/etc/q.keytab",
-            "sasl.kerberos.principal": "quotaflow/host@EXAMPLE.COM",
-        },
-        {
-            "sasl.mechanism": "GSSAPI",
-            "sasl.kerberos.service.name": "kafka",
-            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required "
-            'useKeyTab="true" storeKey="true" keyTab="/etc/q.keytab" '
-            'principal="quotaflow/host@EXAMPLE.COM";',
-        },
-    ),
-    "IAM": (
-        {"sasl.mechanism": "AWS_MSK_IAM"},
-        {
-            "sasl.mechanism": "AWS_MSK_IAM",
-            "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
-            "sasl.client.callback.handler.class": (
-                "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
-            ),
-        },
-    ),
-    "a text of Databricks": (
-        {
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": "kafkashaded.org.apache.kafka.common.security.scram"
-            ".ScramLoginModule REQUIRED username=u password='p';",
-        },
-        {
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule "
-            'required username="u" password="p";',
-        },
-    ),
-    "a key itself": (
-        {"ssl.keystore.key": "env:QF_PW", "ssl.keystore.certificate.chain": "c"},
-        {
-            "ssl.keystore.key": 'p"\\w',
-            "ssl.keystore.certificate.chain": "c",
-            "ssl.keystore.type": "PEM",
         },
     ),
 }

@@ -16,6 +16,7 @@ from quotaflow.pipelines.connect.cluster_discovery import Discovery
 from quotaflow.pipelines.kafka.release import Release
 from quotaflow.schemas import acls
 
+from ... import case_tables
 from ...cases import cases
 from ...command_line import Command, Printed, in_options
 
@@ -244,20 +245,7 @@ def test_nothing_is_written_over_without_force(init: Init, tmp_path: Path) -> No
 
 @cases(
     ("servers", "pairs", "expected"),
-    ("no brokers", "", [], "--bootstrap-server is missing"),
-    (
-        "a secret in plain text",
-        "b:1",
-        ["kafka.properties.sasl.password=hunter2"],
-        "holds a secret in plain text",
-    ),
-    (
-        "no port",
-        "b1:9092,b2",
-        [],
-        "error: --bootstrap-server b1:9092,b2: b2 has no port: write b2:9092",
-    ),
-    ("no topic", "b:1", ["ingest.otlp_topic=x; y"], "ingest.otlp_topic = 'x; y': a topic has"),
+    *case_tables.rows(__file__, "what_cannot_be_is_one_error_that_repeats_no_secret"),
 )
 def test_what_cannot_be_is_one_error_that_repeats_no_secret(
     command: Command, servers: str, pairs: list[str], expected: str, tmp_path: Path

@@ -5,6 +5,7 @@ from quotaflow.pipelines.doctor.topics import Offsets, ReadPosition
 from quotaflow.pipelines.kafka.admin import Topic
 from quotaflow.pipelines.streaming.checkpoints import Checkpoint
 
+from ... import case_tables
 from ...cases import cases
 
 TOPIC = Topic("logs", "id1", 2)
@@ -16,28 +17,7 @@ def at(*offsets: int) -> Offsets:
 
 @cases(
     ("reach", "expected"),
-    ("all read", ReadPosition(at(0, 0), at(5, 5), at(9, 9), at(9, 9)), ("ok", "0 not read yet")),
-    ("in time", ReadPosition(at(0, 0), at(5, 5), at(9, 9), at(5, 7)), ("ok", "6 not read yet")),
-    (
-        "late",
-        ReadPosition(at(0, 0), at(5, 5), at(9, 9), at(9, 3)),
-        ("warning", "6 not read yet; 2 of them expire soon"),
-    ),
-    (
-        "too late",
-        ReadPosition(at(0, 4), at(5, 5), at(9, 9), at(9, 1)),
-        ("bad", "5 not read yet; 3 expired before they were"),
-    ),
-    (
-        "a partition that is new",
-        ReadPosition(at(0, 2), at(5, 5), at(9, 9), at(9)),
-        ("warning", "7 not read yet; 3 of them expire soon"),
-    ),
-    (
-        "past the end",
-        ReadPosition(at(0, 0), at(0, 0), at(3, 0), at(9, 0)),
-        ("bad", "0 not read yet, and more were read than there are"),
-    ),
+    *case_tables.rows(__file__, "what_becomes_of_records_that_are_not_read", ReadPosition, at),
 )
 def test_what_becomes_of_records_that_are_not_read(
     reach: ReadPosition, expected: tuple[str, str]

@@ -18,6 +18,7 @@ from quotaflow.pipelines.config import Conf, IngestSection
 from quotaflow.pipelines.facts import request_lines
 from quotaflow.pipelines.facts.request_lines import Lines
 
+from ... import case_tables
 from ...cases import cases
 
 ZONE = "Europe/Berlin"
@@ -47,39 +48,7 @@ def night(*times: str) -> list[str]:
 
 
 @cases(
-    ("local", "instants", "ambiguous"),
-    (
-        "the whole night",
-        ("01:50:00", "02:10:00", "02:59:59", "02:00:00", "02:10:00", "03:00:00"),
-        ("23:50:00", "00:10:00", "00:59:59", "01:00:00", "01:10:00", "02:00:00"),
-        0,
-    ),
-    (
-        "lines of threads out of order, by less than the skew",
-        ("01:50:00", "02:00:00", "02:00:59", "02:00:00", "02:01:01"),
-        ("23:50:00", "00:00:00", "00:00:59", "00:00:00", "00:01:01"),
-        0,
-    ),
-    (
-        "out of order where clocks go back",
-        ("01:59:59", "02:59:59", "02:00:01", "02:59:58", "02:00:02", "02:00:01"),
-        ("23:59:59", "00:59:59", "01:00:01", "00:59:58", "01:00:02", "01:00:01"),
-        0,
-    ),
-    ("the hour alone: either", ("02:10:00", "02:20:00"), ("00:10:00", "00:20:00"), 2),
-    (
-        "both hours alone: the second are sure",
-        ("02:10:00", "02:20:00", "02:11:00", "02:21:00"),
-        ("00:10:00", "00:20:00", "01:11:00", "01:21:00"),
-        2,
-    ),
-    ("behind two quiet hours", ("00:30:00", "02:30:00"), ("22:30:00", "00:30:00"), 1),
-    (
-        "a line without a time between",
-        ("01:59:00", "-", "02:01:00"),
-        ("23:59:00", "00:00:00", "00:01:00"),
-        0,
-    ),
+    ("local", "instants", "ambiguous"), *case_tables.rows(__file__, "times_of_a_file_go_forward")
 )
 def test_times_of_a_file_go_forward(
     local: Sequence[str], instants: Sequence[str], ambiguous: int

@@ -4,6 +4,7 @@ import pytest
 
 from quotaflow.pipelines.kafka.rights import hint
 
+from ... import case_tables
 from ...cases import cases
 
 TOPICS = {"request_log_topic": "logs", "receiver_topic": None, "otlp_topic": None}
@@ -11,38 +12,7 @@ QUIET = "(quotaflow init prints its ACLs)"
 
 
 @cases(
-    ("role", "refusal", "needs"),
-    (
-        "a broker's words",
-        "apply",
-        "31 Cluster authorization failed.",
-        "AlterConfigs on cluster kafka-cluster",
-    ),
-    (
-        "kafka-python",
-        "troubleshoot",
-        "[Error 29] TopicAuthorizationFailedError: logs",
-        "Read on topic logs",
-    ),
-    (
-        "a Java class",
-        "run",
-        "org.apache.kafka.common.errors.GroupAuthorizationException: Not authorized",
-        "Read on group spark-kafka*",
-    ),
-    ("Java", "run", "Not authorized to access topics: [logs]", "Read on topic logs"),
-    (
-        "a name of Kafka",
-        "snapshot",
-        "CLUSTER_AUTHORIZATION_FAILED",
-        "Describe and DescribeConfigs and AlterConfigs on cluster kafka-cluster",
-    ),
-    (
-        "two words",
-        "snapshot",
-        "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-        "Describe on transactional-id *",
-    ),
+    ("role", "refusal", "needs"), *case_tables.rows(__file__, "a_refusal_says_what_the_login_needs")
 )
 def test_a_refusal_says_what_the_login_needs(role: str, refusal: str, needs: str) -> None:
     assert hint(role, refusal, TOPICS) == f": this login needs {needs} {QUIET}"

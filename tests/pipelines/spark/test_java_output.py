@@ -9,6 +9,7 @@ import pytest
 
 from quotaflow.pipelines.spark.java_output import first_cause
 
+from ... import case_tables
 from ...cases import cases
 
 PRINTED = Path(__file__).parents[2] / "golden" / "java_output"
@@ -61,49 +62,7 @@ def test_the_first_cause_of_what_a_real_program_printed(name: str) -> None:
 
 @cases(
     ("lines", "expected"),
-    ("nothing", [], "it printed nothing"),
-    (
-        "a warning where there is nothing else",
-        ["WARN a", "x.AException: a warning", FRAME, "Caused by: x.BException: behind it"],
-        "BException: behind it",
-    ),
-    (
-        "an error after a warning",
-        ["WARN a", "x.AException: a warning", FRAME, "ERROR b", "x.BException: b", FRAME],
-        "BException: b",
-    ),
-    (
-        "a cause without a message",
-        ["x.AException: outer", FRAME, "Caused by: x.BException", FRAME],
-        "AException: outer",
-    ),
-    (
-        "what was suppressed is no cause",
-        [
-            "x.AException: a",
-            FRAME,
-            "\tSuppressed: x.CException: closing",
-            "\t\tat a.B.c(B.java:2)",
-            "\tCaused by: x.DException: of what was suppressed",
-            "Caused by: x.BException: b",
-        ],
-        "BException: b",
-    ),
-    (
-        "a log with an error",
-        ["[1] INFO a", "[2] ERROR no disk (kafka.Kafka)", "[3] INFO stopping"],
-        "[2] ERROR no disk (kafka.Kafka)",
-    ),
-    (
-        "a log without errors",
-        ["[1] INFO a", "[2] INFO b", "[3] INFO c", "[4] INFO d"],
-        "[2] INFO b | [3] INFO c | [4] INFO d",
-    ),
-    (
-        "options of the JVM",
-        ["Picked up JAVA_TOOL_OPTIONS: -Dhttp.proxyPassword=pass1", "no such file"],
-        "no such file",
-    ),
+    *case_tables.rows(__file__, "the_first_cause_of_lines", FRAME=FRAME),
     ("a long line", ["x" * 600], "x" * 500 + "..."),
 )
 def test_the_first_cause_of_lines(lines: list[str], expected: str) -> None:

@@ -21,6 +21,7 @@ from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
+from ... import case_tables
 from ...cases import cases
 from ...schemas.views.view_tables import no_session
 
@@ -60,20 +61,12 @@ def test_before_the_first_batch_any_topic_will_do(tmp_path: Path) -> None:
 
 @cases(
     ("now", "words"),
-    (
-        "the topic was made again",
-        MADE_AGAIN,
-        ["does not fit topic logs", "with id id-1, and now it has id-2", "--accept-new-topic"],
-    ),
-    (
-        "conf names another cluster",
-        OTHER_CLUSTER,
-        ["it belongs to cluster cluster-a, and this is cluster-b"],
-    ),
-    (
-        "conf names another topic",
-        TopicIdentity("cluster-a", "events", "id-3"),
-        ["does not fit topic events", "it belongs to logs with id id-1"],
+    *case_tables.rows(
+        __file__,
+        "another_topic_stops_until_it_is_accepted",
+        TopicIdentity,
+        MADE_AGAIN=MADE_AGAIN,
+        OTHER_CLUSTER=OTHER_CLUSTER,
     ),
 )
 def test_another_topic_stops_until_it_is_accepted(

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import (
     Row,
@@ -57,6 +58,7 @@ THROTTLED = BAD | {"throttled_by": RATE, "throttle_time_ms": 9_000.0, "quota_buc
 
 @cases(
     ("fault", "others", "expected"),
+    *case_tables.rows(__file__, "a_planted_fault_is_named"),
     (
         "a quota of its own",
         {"throttle": 900.0},
@@ -66,24 +68,6 @@ THROTTLED = BAD | {"throttled_by": RATE, "throttle_time_ms": 9_000.0, "quota_buc
         },
         ("quota", 0.95, "producer_byte_rate"),
     ),
-    ("a throttle whose quota is not known", {"throttle": 900.0}, {}, ("quota", 0.7, None)),
-    ("nobody else takes the time", {"local": 400.0}, {}, ("slow_appends", 0.4, "1")),
-    (
-        "its requests are larger, and not by as much as they are slower",
-        {"local": 400.0},
-        {"during": {"bytes": 90_000}},
-        ("slow_appends", 0.4, "1"),
-    ),
-    (
-        "its requests are larger",
-        {"local": 400.0},
-        {"during": {"bytes": 900_000}},
-        ("large_requests", 0.8, None),
-    ),
-    ("threads have little to do", {"request_queue": 300.0}, {}, ("stalled_broker", 0.5, "1")),
-    ("it reads slowly", {"send": 300.0}, {"api": "FETCH"}, ("slow_reader", 0.6, None)),
-    ("network threads", {"response_queue": 300.0}, {}, ("busy_network", 0.6, "1")),
-    ("replicas", {"remote": 600.0}, {}, ("slow_replicas", 0.5, None)),
     (
         "a follower that is behind",
         {"remote": 600.0},

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import HOSTILE, Row, altered, at, config, limited, reassigned, row, setting
 from .view_tables import Tables, picked, view
@@ -28,56 +29,15 @@ def last(second: float, operation: str, value: str | None, **others: Any) -> Row
 
 @cases(
     ("alterations", "writer"),
-    ("the later", [altered(1, RATE, "5"), altered(2, RATE, "6")], last(2, "SET", "6")),
-    (
-        "what was refused changed nothing",
-        [altered(1, RATE, "5"), altered(2, RATE, "6", error_code=42)],
-        last(1, "SET", "5"),
-    ),
-    (
-        "nobody knows what a lost answer was",
-        [altered(1, RATE, "5"), altered(2, RATE, "6", error_code=None)],
-        last(1, "SET", "5"),
-    ),
-    ("it was removed", [altered(1, RATE, "5"), altered(2, RATE, None)], last(2, "DELETE", None)),
-    (
-        "in one millisecond the log's order counts",
-        [altered(1, RATE, "5", source_offset=8), altered(1, RATE, "6", source_offset=9)],
-        last(1, "SET", "6"),
-    ),
-    (
-        "twice in one request",
-        [altered(1, RATE, "5"), altered(1, RATE, "6", position=1)],
-        last(1, "SET", "6"),
-    ),
-    (
-        "by this pipeline",
-        [altered(1, RATE, "5"), altered(9, RATE, "6", principal=US)],
-        last(9, "SET", "6", principal=US, is_own=True),
-    ),
-    (
-        "through another broker, too soon for clocks to tell",
-        [altered(1, RATE, "5"), altered(5.9, RATE, "6", broker_id=2)],
-        last(5.9, "SET", "6", is_order_known=False),
-    ),
-    (
-        "through another broker, late enough",
-        [altered(1, RATE, "5"), altered(6.1, RATE, "6", broker_id=2)],
-        last(6.1, "SET", "6"),
-    ),
-    ("gone with its topic", [altered(1, LEADERS, "0:1"), emptied(2)], last(2, "DELETE", None)),
-    (
-        "another topic went, and this one was kept",
-        [altered(1, LEADERS, "0:1"), emptied(2, error_code=3), emptied(3, entity_name="o")],
-        last(1, "SET", "0:1"),
-    ),
-    (
-        "set by the request that deletes all else",
-        [
-            altered(1, RATE, None, config_key=None, api="ALTER_CONFIGS"),
-            altered(1, RATE, "5", api="ALTER_CONFIGS", position=1),
-        ],
-        last(1, "SET", "5"),
+    *case_tables.rows(
+        __file__,
+        "the_last_alteration_of_a_config",
+        altered,
+        last,
+        emptied,
+        RATE=RATE,
+        US=US,
+        LEADERS=LEADERS,
     ),
 )
 def test_the_last_alteration_of_a_config(alterations: list[Row], writer: Row) -> None:

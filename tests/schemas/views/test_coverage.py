@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ... import case_tables
 from ... import rows as tables
 from ...cases import cases
 from ...rows import INSTANCE, Row, at, row
@@ -69,33 +70,8 @@ def covered(contacts: list[Row], removals: Sequence[Row] = ()) -> list[Row]:
 
 @cases(
     ("contacts", "expected"),
-    ("each push a little late", [requested(0), *pushes(10, 20.4, 31)], ("active", 10, 3, 0, 3, 0)),
-    ("two pushes that never came", [requested(0), *pushes(10, 40)], ("active", 10, 2, 0, 4, 2)),
-    ("silent since", [requested(0), another(40), push(10)], ("vanished", 10, 1, 0, 4, 3)),
-    (
-        "took its leave",
-        [requested(0), another(500), push(10), left(12)],
-        ("terminated", 10, 2, 0, 2, 0),
-    ),
-    (
-        "silent before it took its leave",
-        [requested(0), another(500), push(10), left(45)],
-        ("terminated", 10, 2, 0, 5, 3),
-    ),
-    (
-        "told to stop",
-        [requested(0), another(500), push(10), rejected(20, 87)],
-        ("cut_off", 10, 1, 1, 1, 0),
-    ),
-    (
-        "went on all the same",
-        [requested(0), another(40), push(10), rejected(20, 87), push(30)],
-        ("active", 10, 2, 1, 3, 1),
-    ),
-    (
-        "only throttled so far",
-        [requested(0), another(30), rejected(20, 89)],
-        ("active", 10, 0, 1, 0, 0),
+    *case_tables.rows(
+        __file__, "coverage", requested, pushes, another, push, left, rejected, requested_nothing
     ),
     (
         "each push was too large",
@@ -113,62 +89,6 @@ def covered(contacts: list[Row], removals: Sequence[Row] = ()) -> list[Row]:
         ("refused", 10, 1, 4, 5, 4),
     ),
     (
-        "refused once since",
-        [requested(0), push(10), rejected(20, 118)],
-        ("active", 10, 1, 1, 1, 0),
-    ),
-    (
-        "refused, and then accepted",
-        [requested(0), rejected(10, 118), rejected(20, 118), push(30)],
-        ("active", 10, 1, 2, 1, 0),
-    ),
-    (
-        "refused, and then silent",
-        [requested(0), rejected(10, 118), rejected(20, 118), another(500)],
-        ("refused", 10, 0, 2, 2, 2),
-    ),
-    (
-        "accepted, refused, and then silent",
-        [requested(0), push(10), rejected(20, 118), another(500)],
-        ("vanished", 10, 1, 1, 8, 7),
-    ),
-    (
-        "refused, and then cut off",
-        [requested(0), rejected(10, 118), rejected(20, 87)],
-        ("cut_off", 10, 0, 2, 0, 0),
-    ),
-    (
-        "asked and never heard of again",
-        [requested(0), another(500)],
-        ("never_pushed", 10, 0, 0, 0, 0),
-    ),
-    (
-        "another interval on the way",
-        [requested(0), requested(21, interval_s=30), another(90), *pushes(10, 20, 50, 80)],
-        ("active", 30, 4, 0, 4, 0),
-    ),
-    (
-        "a shorter interval: only the push that was rejected is missing",
-        [
-            requested(0, interval_s=300),
-            requested(900),
-            *pushes(300, 600),
-            rejected(900, 117),
-            *pushes(910, 920, 930),
-        ],
-        ("active", 10, 5, 1, 6, 1),
-    ),
-    (
-        "silent before a longer interval",
-        [requested(0), requested(211, interval_s=300), *pushes(10, 511)],
-        ("active", 300, 2, 0, 22, 20),
-    ),
-    (
-        "silent before a longer interval, and took its leave in it",
-        [requested(0), requested(40, interval_s=300), push(10), left(45)],
-        ("terminated", 300, 2, 0, 5, 3),
-    ),
-    (
         "asked for nothing for an hour",
         [
             requested(0),
@@ -181,39 +101,9 @@ def covered(contacts: list[Row], removals: Sequence[Row] = ()) -> list[Row]:
         ("active", 10, 4, 1, 5, 1),
     ),
     (
-        "asked for nothing, and silent since",
-        [requested(0), requested_nothing(20), another(7200), push(10)],
-        ("vanished", 300, 1, 0, 1, 0),
-    ),
-    (
-        "silent for an hour until it asked once more, and since then",
-        [requested(0), requested(3600), another(7200), push(10)],
-        ("vanished", 10, 1, 0, 366, 365),
-    ),
-    (
-        "what a client owes that is silent ends after a minute",
-        [requested(0, interval_s=1), another(3600), push(1)],
-        ("vanished", 1, 1, 0, 61, 60),
-    ),
-    (
-        "or after three intervals, where these are longer",
-        [requested(0, interval_s=300), another(7200), push(300)],
-        ("vanished", 300, 1, 0, 4, 3),
-    ),
-    (
         "asks and asks, and pushes no more",
         [*(requested(s) for s in (0, *range(11, 71))), push(10)],
         ("active", 10, 1, 0, 7, 6),
-    ),
-    (
-        "a push by two ways",
-        [requested(0), push(10), push(10.1, route="receiver", payload_sha256="sha10"), push(20)],
-        ("active", 10, 2, 0, 2, 0),
-    ),
-    (
-        "two empty pushes",
-        [requested(0), push(10, payload_sha256="e"), push(20, payload_sha256="e")],
-        ("active", 10, 2, 0, 2, 0),
     ),
     ("by the receiver alone", [answered(s, 10) for s in (10, 20, 40)], ("active", 10, 3, 0, 4, 1)),
     (
@@ -221,12 +111,6 @@ def covered(contacts: list[Row], removals: Sequence[Row] = ()) -> list[Row]:
         [*(answered(s, 300) for s in (300, 600, 1220)), answered(910, 10), answered(920, 10)],
         ("active", 300, 5, 0, 5, 0),
     ),
-    (
-        "several brokers",
-        [requested(0, broker_id=2), push(10), push(20, broker_id=3)],
-        ("active", 10, 2, 0, 2, 0),
-    ),
-    ("nobody knows the interval", pushes(10, 20), ("active", None, 2, 0, 2, 0)),
 )
 def test_coverage(contacts: list[Row], expected: tuple[Any, ...]) -> None:
     (row,) = covered(contacts)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import Row, at, row
 from .test_client_diagnoses import PEERS, among_healthy, minutes
@@ -153,59 +154,16 @@ ADDED = [
 
 @cases(
     ("content", "expected"),
-    (
-        "a follower is behind",
-        of_brokers(1, 2, replicas=replicas(True, False)),
-        [("under_replicated", "follower_behind", "2", True)],
+    *case_tables.rows(
+        __file__,
+        "a_topic_lacks_replicas",
+        of_brokers,
+        replicas,
+        row,
+        MIN_ISR=MIN_ISR,
+        ADDED=ADDED,
+        CAME_BACK=CAME_BACK,
     ),
-    (
-        "a broker is down",
-        of_brokers(1, replicas=replicas(True, False)),
-        [("under_replicated", "broker_down", "2", True)],
-    ),
-    (
-        "a disk is down",
-        of_brokers(1, 2, replicas=replicas(True, False, offline=2)),
-        [("under_replicated", "log_dir_down", "2", True)],
-    ),
-    (
-        "acks=all fails",
-        of_brokers(1, replicas=replicas(True, False), configs=MIN_ISR),
-        [("under_min_isr", "broker_down", "2", True)],
-    ),
-    (
-        "nobody leads",
-        of_brokers(1, replicas=replicas(False, True, leader=None, offline=2)),
-        [
-            ("unavailable", "broker_down", "2", True),
-            ("unavailable", "follower_behind", "1", True),
-        ],
-    ),
-    ("all are in sync", of_brokers(1, 2, replicas=replicas(True, True)), []),
-    ("one is added", of_brokers(1, 2, replicas=replicas(True, False), moving_replicas=ADDED), []),
-    (
-        "it came back since",
-        of_brokers(1, 2, replicas=replicas(True, False), reassignment_changes=CAME_BACK),
-        [],
-    ),
-    (
-        "it dropped out again before a snapshot",
-        of_brokers(
-            *(1, 2),
-            replicas=replicas(True, False),
-            reassignment_changes=CAME_BACK,
-            pipeline_progress=[
-                row("pipeline_progress", 60, {}, job="snapshot", outcome="in", target="replicas")
-            ],
-        ),
-        [("under_replicated", "follower_behind", "2", True)],
-    ),
-    (
-        "no broker is known",
-        {"replicas": replicas(True, False)},
-        [("under_replicated", "follower_behind", "2", True)],
-    ),
-    ("a broker without replicas is down", of_brokers(1, replicas=replicas(True)), []),
 )
 def test_a_topic_lacks_replicas(content: Tables, expected: Picked) -> None:
     assert picked(diagnosed("topic", content), *SHOWN) == expected

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ... import case_tables
 from ...cases import cases
 from ...delta_tables import NOON
 from ...rows import Row, at, cumulative, delta, gauge
@@ -74,35 +75,7 @@ def test_a_sum_names_its_temporality_as_the_enum(point: Row, temporality: str) -
     assert row["start_time_unix_nano"] == NOON_NS + 10**9
 
 
-@cases(
-    ("columns", "expected"),
-    (
-        "a histogram",
-        {"kind": "histogram", "histogram_bounds": [1.5], "histogram_bucket_counts": [1, 2]},
-        {"count": 3, "sum": 6.0, "bucket_counts": [1, 2], "explicit_bounds": [1.5], "max": 3.0},
-    ),
-    (
-        "an exponential histogram",
-        {
-            "kind": "exponential_histogram",
-            "exponential_scale": 2,
-            "exponential_zero_count": 1,
-            "exponential_positive": {"offset": 1, "bucket_counts": [2]},
-        },
-        {
-            "scale": 2,
-            "zero_count": 1,
-            "positive_bucket": {"offset": 1, "bucket_counts": [2]},
-            "negative_bucket": None,
-            "aggregation_temporality": "AGGREGATION_TEMPORALITY_CUMULATIVE",
-        },
-    ),
-    (
-        "a summary",
-        {"kind": "summary", "quantiles": [{"quantile": 0.5, "value": 2.0}]},
-        {"count": 3, "sum": 6.0, "quantile_values": [{"quantile": 0.5, "value": 2.0}]},
-    ),
-)
+@cases(("columns", "expected"), *case_tables.rows(__file__, "only_the_struct_of_its_kind_is_there"))
 def test_only_the_struct_of_its_kind_is_there(
     columns: dict[str, Any], expected: dict[str, Any]
 ) -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from quotaflow.pipelines.feedback.planning import plan_inputs
 
+from ... import case_tables
 from ...rows import Row, quota
 from .limit_rows import (
     ADDRESS,
@@ -144,26 +145,16 @@ def test_nobody_else_is_an_offender() -> None:
 
 
 LIMITED_BEFORE = [quota(0, "connection_creation_rate", 5.0, ip=ADDRESS, user=None)]
-PLANNED: dict[str, tuple[Tables, Picked]] = {
-    "an address": (
-        cluster(),
-        [("ip", ADDRESS, None, "connection_creation_rate", "1", None, "producer_ids_fill_heap")],
-    ),
-    "an address with a limit of somebody": (
-        cluster(client_quotas=LIMITED_BEFORE),
-        [("ip", ADDRESS, None, "connection_creation_rate", "1", "5", "producer_ids_fill_heap")],
-    ),
-    "clients wait": (
-        SLOW,
-        [("ip", ADDRESS, None, "connection_creation_rate", "1", None, "producer_ids_slow_clients")],
-    ),
-    "a user, where the cluster takes it": (
-        cluster(
-            *loop(client_address="10.0.0.6"), settings=settings(probe__producer_ids_rate="accepted")
-        ),
-        [("user", "erin", None, "producer_ids_rate", "1.0", None, "producer_ids_fill_heap")],
-    ),
-}
+PLANNED: dict[str, tuple[Tables, Picked]] = case_tables.table(
+    __file__,
+    "PLANNED",
+    cluster,
+    settings,
+    loop,
+    ADDRESS=ADDRESS,
+    LIMITED_BEFORE=LIMITED_BEFORE,
+    SLOW=SLOW,
+)
 _SHOWN = ("entity_type", "entity_name", "entity_client_id", "config_key", "config_value")
 
 

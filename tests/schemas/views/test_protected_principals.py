@@ -7,6 +7,7 @@ from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.sql_dialects import tables_in
 
+from ... import case_tables
 from ...rows import Row, altered, at, fetched, moved, request, setting
 from .view_tables import Picked, Tables, assert_outcomes, assert_shown, by_case, served
 
@@ -22,14 +23,8 @@ def super_users(value: str | None, **others: object) -> Row:
 IS_BROKER = {"fetch_sizes": [fetched(0, 1, 1, replica_id=2)]}
 EXCLUDED = {"settings": [setting("excluded.User:alice", "own")]}
 CASES: dict[str, tuple[Tables, Picked]] = {
-    "nobody": ({}, []),
-    "by conf": (
-        {"settings": [setting("excluded.User:a", "plan.excluded_principals")]},
-        [("User:a", "excluded")],
-    ),
-    "the shipper": (
-        {"settings": [setting("excluded.User:s", "ingest.shipper_principals")]},
-        [("User:s", "shipper")],
+    **case_tables.table(
+        __file__, "CASES", setting, super_users, fetched, altered, IS_BROKER=IS_BROKER
     ),
     "conf did once": (
         {
@@ -40,31 +35,12 @@ CASES: dict[str, tuple[Tables, Picked]] = {
         },
         [],
     ),
-    "super users": (
-        {"configs": [super_users("User:a; User:CN=b,O=c;")]},
-        [("User:CN=b,O=c", "super_user"), ("User:a", "super_user")],
-    ),
-    "hidden super users": ({"configs": [super_users(None)]}, []),
-    "former super users": (
-        {"configs": [super_users("User:a"), super_users("User:b", event_time=at(60))]},
-        [("User:b", "super_user")],
-    ),
-    "a follower": (IS_BROKER, [("User:alice", "broker")]),
-    "a client that a broker refused as a follower": (
-        {"fetch_sizes": [fetched(0, 1, 0, replica_id=2)]},
-        [],
-    ),
-    "a consumer": ({"fetch_sizes": [fetched(0, 1, 1)]}, []),
     "who altered a quota": (
         {"config_alterations": [altered(0, "producer_byte_rate", "9", **USER_ROW)]},
         [("User:alice", "administrator")],
     ),
     "who was refused": (
         {"config_alterations": [altered(0, "producer_byte_rate", "9", **USER_ROW, error_code=31)]},
-        [],
-    ),
-    "who altered its own topic": (
-        {"config_alterations": [altered(0, "retention.ms", "9", principal="User:alice")]},
         [],
     ),
     "the first reason counts": (EXCLUDED | IS_BROKER, [("User:alice", "own")]),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import NAN, Row, choice, crossed, gauge, setting
 from .view_tables import picked, view
@@ -40,24 +41,12 @@ def reported(second: float, replica: float, **others: Any) -> Row:
 
 @cases(
     ("read", "pushed", "expected"),
-    ("where it was sent", [choice(0, 9, broker_id=2)], [reported(5, 2)], (2, 2, "same")),
-    ("at the leader", [choice(0, 9)], [reported(5, -1)], (None, 1, "same")),
-    ("it never went", [choice(0, 9)], [reported(5, 2)], (2, 1, "other")),
-    ("at a follower", [choice(0, 9, broker_id=2)], [reported(5, -1)], (None, 2, "other")),
-    ("it moved", [choice(0, 9)], [reported(5, -1), reported(15, 2)], (None, 1, "changed")),
-    (
-        "two brokers answered",
-        [choice(0, 9), choice(0, 9, broker_id=2)],
-        [reported(5, 2)],
-        (2, None, "changed"),
-    ),
-    ("no records", [choice(60, 9, broker_id=2)], [reported(5, 2)], (2, None, "unknown")),
-    ("no leader", [choice(0, 9, leader_id=None)], [reported(5, -1)], (None, 1, "unknown")),
-    (
-        "no numbers, and a twin",
-        [choice(0, 9, broker_id=2)],
-        [reported(5, 2), reported(6, NAN), reported(7, 1, is_topic_twin=True)],
-        (2, 2, "same"),
+    *case_tables.rows(
+        __file__,
+        "where_a_consumer_says_it_reads_against_where_it_was_answered",
+        choice,
+        reported,
+        NAN=NAN,
     ),
 )
 def test_where_a_consumer_says_it_reads_against_where_it_was_answered(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import Row, altered, at, behind, moved, reassigned, row
 from .view_tables import Tables, assert_outcomes, picked, view
@@ -58,13 +59,7 @@ def test_what_an_uneven_pace_is_worth_is_told() -> None:
 
 
 STATES: dict[tuple[str], dict[str, Tables]] = {
-    ("waiting",): {
-        "asked for just now": {},
-        "another one lags": {
-            "replica_lag": falling(3, 900, 100, replica_id=9),
-            "traffic": [moved(0, 1)],
-        },
-    },
+    **case_tables.table(__file__, "STATES", falling, moved, row),
     ("moving",): {
         "records come": {"replica_lag": falling(3, 900, 100)},
         "too soon to tell": {"replica_lag": falling(3, 900, -50)},
@@ -86,14 +81,6 @@ STATES: dict[tuple[str], dict[str, Tables]] = {
             "replica_lag": falling(3, 900, 100),
             "traffic": [moved(120, 1)],
             "fetches": [row("fetches", 4, {})],
-        },
-    },
-    ("never_converges",): {"what is left grows": {"replica_lag": falling(6, 900, -50)}},
-    ("stuck",): {
-        "it never began": {"fetches": [row("fetches", 120, {})]},
-        "others fetch, it does not": {
-            "replica_lag": falling(3, 900, 100),
-            "fetches": [row("fetches", 120, {})],
         },
     },
 }

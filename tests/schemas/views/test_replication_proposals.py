@@ -5,6 +5,7 @@ from typing import Any
 from quotaflow.pipelines.config import Conf, ReplicationSection
 from quotaflow.pipelines.snapshots import settings
 
+from ... import case_tables
 from ...rows import Row, at, setting, throttled
 from .rate_rows import CAPACITY, NOW, sent
 from .view_tables import Tables, assert_outcomes, picked, signals, view
@@ -21,32 +22,18 @@ def throttle_and_conf(throttle: Row, conf: list[Row]) -> Tables:
 UNSET = {"rate": None, "rate_source": "unset"}
 TOO_LITTLE = [setting("replication.capacity_bytes_per_s", 9e5), *MANAGED[1:]]
 RATES: dict[tuple[Any, ...], dict[str, Tables]] = {
-    ("4000000", "2000000", 25, None, False): {"half of the way up": throttle_and_conf({}, MANAGED)},
-    ("90000000", None, 25, None, False): {
-        "a list alone, and a move": throttle_and_conf(UNSET, MANAGED)
-    },
-    ("4000000", None, 25, None, False): {
-        "what stands is the default of all brokers": throttle_and_conf(
-            {"rate_source": "dynamic_default"}, MANAGED
-        )
-    },
-    ("2000000", "500000", 5, None, False): {
-        "too low: that is urgent": throttle_and_conf({"rate": 5e5}, MANAGED)
-    },
-    ("4000000", "2000000", 25, "not_managed", False): {
-        "unasked for": throttle_and_conf({}, [CAPACITY])
-    },
+    **case_tables.table(
+        __file__,
+        "RATES",
+        throttle_and_conf,
+        MANAGED=MANAGED,
+        UNSET=UNSET,
+        CAPACITY=CAPACITY,
+        TOO_LITTLE=TOO_LITTLE,
+        NOW=NOW,
+    ),
     (None, "2000000", 25, "capacity_unknown", True): {
         "nobody knows the capacity": throttle_and_conf({}, MANAGED[1:])
-    },
-    (None, "2000000", 25, "floor_exceeds_capacity", True): {
-        "too little is left": throttle_and_conf({}, TOO_LITTLE)
-    },
-    ("2000000", "2000000", 25, "changed_recently", True): {
-        "changed just now": throttle_and_conf({"rate_set_at": at(NOW)}, MANAGED)
-    },
-    ("4000000", "2000000", 25, "rate_without_list", False): {
-        "no list": throttle_and_conf({"listed": "unlisted"}, MANAGED)
     },
 }
 UNKNOWN = {

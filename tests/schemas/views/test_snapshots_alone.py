@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ... import case_tables
 from ...rows import Row, at, broker_config, config, counted, setting
 from .view_tables import Picked, Tables, assert_shown
 
@@ -50,59 +51,11 @@ def move(*rows: Row, snapshots: list[Row]) -> Tables:
 
 
 MOVES: dict[str, tuple[Tables, Picked]] = {
-    "seen once": (
-        move(moving(10), size(10, 3, 100), snapshots=taken(0, 10)),
-        [("seen_once", 100, 900, None, None)],
-    ),
-    "it grows": (
-        move(moving(10), size(10, 3, 100), size(20, 3, 300), snapshots=taken(10, 20)),
-        [("moving", 300, 700, 20.0, 35.0)],
-    ),
+    **case_tables.table(__file__, "MOVES", move, taken, moving, size),
     "its log came after the move": (
         move(moving(10), size(20, 3, 300), snapshots=taken(10, 20)),
         [("moving", 300, 700, 30.0, 700 / 30)],
     ),
-    "it stalls": (
-        move(moving(10), size(10, 3, 100), size(20, 3, 300), snapshots=taken(10, 20, 30)),
-        [("stalled", 300, 700, 10.0, None)],
-    ),
-    "more is written than comes": (
-        move(
-            moving(10),
-            size(10, 3, 100),
-            size(20, 3, 110),
-            size(20, 1, 1_100),
-            snapshots=taken(10, 20),
-        ),
-        [("moving", 110, 990, 1.0, None)],
-    ),
-    "its broker did not answer": (
-        move(moving(10), snapshots=taken(10, 20)),
-        [("stalled", None, None, None, None)],
-    ),
-    "its log became smaller": (
-        move(moving(10), size(10, 3, 500), size(20, 3, 400), snapshots=taken(10, 20)),
-        [("moving", 400, 600, None, None)],
-    ),
-    "a move between log dirs is another": (
-        move(
-            moving(10),
-            size(10, 3, 100),
-            size(20, 3, 900, is_future=True, log_dir="/other"),
-            snapshots=taken(10, 20),
-        ),
-        [("stalled", 100, 900, 0.0, None)],
-    ),
-    "it has all, and waits for others": (
-        move(moving(10), size(10, 3, 100), size(20, 3, 1_000), snapshots=taken(10, 20, 30)),
-        [("caught_up", 1_000, 0, 45.0, None)],
-    ),
-    "it has all at once": (
-        move(moving(10), size(10, 3, 1_000), snapshots=taken(10)),
-        [("caught_up", 1_000, 0, None, None)],
-    ),
-    "it ended": (move(moving(10), moving(20, is_removed=True), snapshots=taken(10, 20)), []),
-    "what a move removes": (move(moving(10, role="removing"), snapshots=taken(10)), []),
 }
 
 

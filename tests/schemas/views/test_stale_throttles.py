@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ... import case_tables
 from ...rows import HOSTILE, Row, altered, setting, throttled
 from .rate_rows import NOW
 from .view_tables import assert_outcomes, in_table, picked, signals, view
@@ -46,36 +47,9 @@ def by_admin(second: float, value: str | None, **others: Any) -> Row:
     return altered(second, LEADERS, value, source_offset=second, **others)
 
 
-LISTS: dict[tuple[str | None, str | None], dict[str, list[Row]]] = {
-    (None, None): {
-        "all ours": [by_us(1, "0:1,1:1")],
-        "others took all away": [
-            *(by_admin(1, "0:1,1:1"), by_admin(2, None)),
-            by_us(3, "0:1,1:1", operation="APPEND"),
-        ],
-        "what was refused names nothing": [
-            by_us(1, "0:1,1:1"),
-            by_admin(2, "0:1,1:1", error_code=40),
-        ],
-    },
-    ("0:1", None): {
-        "others' entries stay": [by_admin(1, "0:1"), by_us(2, "1:1", operation="APPEND")],
-        "to append what is there names nothing": [
-            by_admin(1, "0:1"),
-            by_us(2, "0:1,1:1", operation="APPEND"),
-        ],
-        "others took theirs away": [
-            by_admin(1, "0:1,1:1"),
-            by_admin(2, "1:1", operation="SUBTRACT"),
-            by_us(3, "1:1", operation="APPEND"),
-        ],
-    },
-    ("1:1", None): {"the other was there before": [by_us(1, "0:1", operation="APPEND")]},
-    ("0:1,1:1", "set_by_other"): {
-        "others set the list again": [by_us(1, "0:1,1:1"), by_admin(2, "0:1,1:1")],
-        "a part of an entry is none": [by_us(1, "10:1,1:11")],
-    },
-}
+LISTS: dict[tuple[str | None, str | None], dict[str, list[Row]]] = case_tables.table(
+    __file__, "LISTS", by_us, by_admin
+)
 
 
 def test_a_rate_that_is_left_over() -> None:

@@ -3,6 +3,7 @@
 from quotaflow.pipelines.compute import texts
 from quotaflow.udfs.engine.database import opened
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import CLIENT, HOSTILE, SENT, Row, at, cumulative, delta, gauge, request
 from .view_tables import Picked, picked, view
@@ -21,52 +22,18 @@ def counter(
 
 @cases(
     ("points", "expected"),
-    (
-        "bytes over all topics",
-        [
-            counter(30, 0, SENT, 5),
-            counter(30, 0, BYTES, 100, "a"),
-            counter(30, 0, BYTES, 10, "b"),
-            counter(40, 30, BYTES, 1, "b"),
-        ],
-        [(5, 111, None, None, 40_000)],
+    *case_tables.rows(
+        __file__,
+        "throughput",
+        counter,
+        cumulative,
+        gauge,
+        SENT=SENT,
+        BYTES=BYTES,
+        IN=IN,
+        BYTES_IN=BYTES_IN,
+        SHARED_IN=SHARED_IN,
     ),
-    (
-        "what a consumer tells per topic again counts once",
-        [
-            counter(30, 0, IN, 5),
-            counter(30, 0, IN, 5, "a"),
-            counter(30, 0, BYTES_IN, 50),
-            counter(30, 0, BYTES_IN, 50, "a"),
-        ],
-        [(None, None, 5, 50, 30_000)],
-    ),
-    (
-        "in the minute its push ended",
-        [counter(30, 0, SENT, 5), counter(70, 30, SENT, 6)],
-        [(5, None, None, None, 30_000), (6, None, None, None, 40_000)],
-    ),
-    ("a share consumer", [counter(30, 0, SHARED_IN, 7)], [(None, None, None, 7, 30_000)]),
-    (
-        "cumulative counters",
-        [cumulative(10, 0, 100), cumulative(70, 0, 103)],
-        [(0, None, None, None, None), (3, None, None, None, 60_000)],
-    ),
-    (
-        "a push between was lost, and its time with it",
-        [
-            *(counter(10, 0, SENT, 5), counter(50, 40, SENT, 5)),
-            *(counter(10, 0, BYTES, 70, "a"), counter(50, 40, BYTES, 70, "a")),
-            counter(50, 40, BYTES, 1, "b"),
-        ],
-        [(10, 141, None, None, 20_000)],
-    ),
-    (
-        "one at the minute's edge was",
-        [counter(10, 0, SENT, 5), counter(70, 65, SENT, 5)],
-        [(5, None, None, None, 10_000), (5, None, None, None, 5_000)],
-    ),
-    ("no counter", [gauge(30, "producer.record.send.rate", 1)], []),
 )
 def test_throughput(points: list[Row], expected: Picked) -> None:
     actual = view("client_throughput ORDER BY minute", {"client_metrics": points})

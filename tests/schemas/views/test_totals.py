@@ -5,6 +5,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import INFINITE, NAN, Row, at, cumulative, delta, gauge
 from .view_tables import Picked, picked, view
@@ -19,78 +20,7 @@ def flags(row: Row) -> str:
 
 @cases(
     ("points", "expected"),
-    ("deltas add up", [delta(10, 0, 3), delta(20, 10, 4)], [(3, 3, ""), (4, 7, "")]),
-    (
-        "late ones take their place",
-        [delta(20, 10, 4), delta(30, 20, 5), delta(10, 0, 3)],
-        [(3, 3, ""), (4, 7, ""), (5, 12, "")],
-    ),
-    (
-        "a point that came twice counts once",
-        [delta(10, 0, 3), delta(10, 0, 3, payload_sha256="other route"), delta(20, 10, 4)],
-        [(3, 3, ""), (4, 7, "")],
-    ),
-    (
-        "the older form of a topic with dots counts under the topic alone",
-        [delta(10, 0, 3), delta(10, 0, 3, series_id=2, topic="a_b", is_topic_twin=True)],
-        [(3, 3, "")],
-    ),
-    (
-        "a delta that never came leaves a gap",
-        [delta(10, 0, 3), delta(30, 20, 4)],
-        [(3, 3, ""), (4, 7, "gap")],
-    ),
-    (
-        "a gap begins beyond one millisecond",
-        [delta(10, 0, 3), delta(20, 10.001, 4), delta(30, 20.002, 5)],
-        [(3, 3, ""), (4, 7, ""), (5, 12, "gap")],
-    ),
-    (
-        "a delta that begins inside the one before",
-        [delta(10, 0, 3), delta(20, 5, 4)],
-        [(3, 3, ""), (4, 7, "overlap")],
-    ),
-    (
-        "a WindowedCount falls and that is no reset",
-        [delta(10, 0, 3), delta(20, 10, -2)],
-        [(3, 3, ""), (-2, 1, "negative")],
-    ),
-    ("no start is no gap", [delta(10, None, 3), delta(20, None, 4)], [(3, 3, ""), (4, 7, "")]),
-    (
-        "numbers no total survives are left out",
-        [delta(10, 0, 3), delta(20, 10, NAN), delta(30, 20, INFINITE), delta(40, 30, 1)],
-        [(3, 3, ""), (1, 4, "gap")],
-    ),
-    (
-        "cumulative values count from the first on",
-        [cumulative(10, 0, 30), cumulative(20, 0, 34), cumulative(30, 0, 40)],
-        [(0, 0, ""), (4, 4, ""), (6, 10, "")],
-    ),
-    (
-        "a cumulative value that fell started again",
-        [cumulative(10, 0, 30), cumulative(20, 0, 5), cumulative(30, 0, 7)],
-        [(0, 0, ""), (5, 5, "reset"), (2, 7, "")],
-    ),
-    (
-        "another start is a reset whatever the value",
-        [cumulative(10, 0, 30), cumulative(20, 15, 35)],
-        [(0, 0, ""), (35, 35, "gap reset")],
-    ),
-    (
-        "cumulative values without a start",
-        [cumulative(10, None, 30), cumulative(20, None, 34), cumulative(30, None, 1)],
-        [(0, 0, ""), (4, 4, ""), (1, 5, "reset")],
-    ),
-    (
-        "what may fall is not reset by falling",
-        [cumulative(10, 0, 30, is_monotonic=False), cumulative(20, 0, 5, is_monotonic=False)],
-        [(0, 0, ""), (-25, -25, "negative")],
-    ),
-    (
-        "a cumulative value holds whoever refused it",
-        [cumulative(10, 0, 30), cumulative(20, 0, 34, accepted=False), cumulative(30, 0, 40)],
-        [(0, 0, ""), (4, 4, ""), (6, 10, "")],
-    ),
+    *case_tables.rows(__file__, "totals", delta, cumulative, NAN=NAN, INFINITE=INFINITE),
 )
 def test_totals(points: list[Row], expected: Picked) -> None:
     actual = view(TOTALS, {"client_metrics": points})
@@ -99,41 +29,7 @@ def test_totals(points: list[Row], expected: Picked) -> None:
 
 @cases(
     ("points", "expected"),
-    (
-        "nobody else told of its span",
-        [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 20, 5)],
-        [(3, ""), (7, "recovered"), (12, "")],
-    ),
-    (
-        "the next accepted delta holds it",
-        [delta(10, 0, 3), delta(20, 10, 4, accepted=False), delta(30, 10, 9)],
-        [(3, ""), (12, "")],
-    ),
-    (
-        "an accepted delta after it in time holds it",
-        [delta(10, 0, 3), delta(9, 5, 2, accepted=False), delta(20, 10, 4)],
-        [(3, ""), (7, "")],
-    ),
-    (
-        "the same point was accepted",
-        [delta(20, 10, 4, accepted=False), delta(20, 10, 4), delta(10, 0, 3)],
-        [(3, ""), (7, "")],
-    ),
-    (
-        "a client that keeps its delta until it is taken",
-        [delta(10, 0, 3, accepted=False), delta(20, 0, 7, accepted=False), delta(30, 20, 1)],
-        [(7, "recovered"), (8, "")],
-    ),
-    (
-        "a client that is always refused",
-        [delta(10, 0, 3, accepted=False), delta(20, 10, 4, accepted=False)],
-        [(3, "recovered"), (7, "recovered")],
-    ),
-    (
-        "nobody knows its span",
-        [delta(10, 0, 3), delta(20, None, 4, accepted=False), delta(30, 20, 5)],
-        [(3, ""), (8, "gap")],
-    ),
+    *case_tables.rows(__file__, "a_rejected_delta_counts_only_where_nothing_covers_it", delta),
 )
 def test_a_rejected_delta_counts_only_where_nothing_covers_it(
     points: list[Row], expected: Picked

@@ -14,6 +14,7 @@ from quotaflow.udfs.otlp.bad_text import BROKEN, COUNTS, metrics_left_out, refus
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.descriptor import payload_class
 
+from ... import case_tables
 from ...cases import cases
 from . import otlp_made, otlp_messages
 from .otlp_made import attribute, gauge, point
@@ -254,22 +255,7 @@ def test_a_metric_of_a_public_report_without_a_name_costs_itself(golden):
 
 @cases(
     ("bad", "broken", "unnamed", "expected"),
-    ("none", 0, 0, 0, None),
-    ("a payload that is unreadable", None, None, None, None),
-    ("text", 2, 0, 0, ("metric_not_utf8", "metrics left out because their text is not UTF-8: 2")),
-    ("bytes", 0, 3, 0, ("metric_broken", "metrics left out because their bytes are broken: 3")),
-    ("names", 0, 0, 1, ("metric_without_name", "metrics left out because they have no name: 1")),
-    (
-        "both",
-        2,
-        0,
-        1,
-        (
-            "metric_not_utf8",
-            "metrics left out because their text is not UTF-8: 2, "
-            "metrics left out because they have no name: 1",
-        ),
-    ),
+    *case_tables.rows(__file__, "metrics_that_are_left_out_are_counted_by_cause"),
 )
 def test_metrics_that_are_left_out_are_counted_by_cause(bad, broken, unnamed, expected):
     assert metrics_left_out(bad, broken, unnamed) == expected

@@ -7,6 +7,7 @@ from quotaflow.udfs.otlp import batch
 from quotaflow.udfs.otlp.codecs import Limits
 from quotaflow.udfs.otlp.series import series_ids
 
+from ... import case_tables
 from ...cases import cases
 from .otlp_made import attribute, gauge, payload, point
 
@@ -31,20 +32,8 @@ def test_a_series_id_is_what_it_was():
 
 @cases(
     ("one", "other"),
-    (
-        "attributes in another order",
-        ids(gauge(tagged(("a", "1"), ("b", "2")))),
-        ids(gauge(tagged(("b", "2"), ("a", "1")))),
-    ),
-    (
-        "a client that rejoined its group",
-        ids(gauge(point()), resource=MEMBER_1),
-        ids(gauge(point()), resource=MEMBER_2),
-    ),
-    (
-        "another value at another time",
-        ids(gauge(point(as_int=1))),
-        ids(gauge(point(as_double=2.5, time_unix_nano=9))),
+    *case_tables.rows(
+        __file__, "the_same_series", ids, gauge, tagged, point, MEMBER_1=MEMBER_1, MEMBER_2=MEMBER_2
     ),
     (
         "beside others or alone",

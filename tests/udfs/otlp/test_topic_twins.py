@@ -8,6 +8,7 @@ from opentelemetry.proto.metrics.v1 import metrics_pb2 as otlp_pb
 from quotaflow.udfs.otlp import decode
 from quotaflow.udfs.otlp.codecs import Limits
 
+from ... import case_tables
 from ...cases import cases
 from .otlp_made import attribute, gauge, payload, point
 from .test_pushes import pushes
@@ -42,54 +43,15 @@ def marked(*metrics_of_pushes: list[otlp_pb.Metric]) -> list[tuple[Any, ...]]:
 
 @cases(
     ("metrics", "expected"),
-    (
-        "the same total under both names",
-        [total(BYTES, "my.topic", 1_000), total(BYTES, "my_topic", 1_000), total(BYTES, None, 9)],
-        [(BYTES, "my_topic", 1_000)],
+    *case_tables.rows(
+        __file__,
+        "the_older_form_of_a_topic_with_dots_is_marked",
+        total,
+        lag,
+        BYTES=BYTES,
+        RECORDS=RECORDS,
+        NAN=NAN,
     ),
-    (
-        "several dots, and an underscore of its own",
-        [total(BYTES, "a.b_c.d", 5), total(BYTES, "a_b_c_d", 5)],
-        [(BYTES, "a_b_c_d", 5)],
-    ),
-    (
-        "gauges of partitions",
-        [lag("my.topic", 7), lag("my_topic", 7), lag("my.topic", 8, "1"), lag("my_topic", 8, "1")],
-        [("records.lag", "my_topic", 7), ("records.lag", "my_topic", 8)],
-    ),
-    (
-        "one value came between the two readings",
-        [
-            total(BYTES, "a.b", 10),
-            total(BYTES, "a_b", 10),
-            total(RECORDS, "a.b", 3),
-            total(RECORDS, "a_b", 3),
-            lag("a.b", 5),
-            lag("a_b", 6),
-        ],
-        [(BYTES, "a_b", 10), (RECORDS, "a_b", 3), ("records.lag", "a_b", 6)],
-    ),
-    (
-        "idle, and without samples",
-        [total(BYTES, "a.b", 0), total(BYTES, "a_b", 0), lag("a.b", NAN), lag("a_b", NAN)],
-        2,
-    ),
-    ("two topics by values", [total(BYTES, "a.b", 1_000), total(BYTES, "a_b", 7)], []),
-    (
-        "two topics, of which one is idle",
-        [
-            total(BYTES, "a.b", 0),
-            total(BYTES, "a_b", 7),
-            total(RECORDS, "a.b", 0),
-            total(RECORDS, "a_b", 0),
-        ],
-        [],
-    ),
-    ("no topic with dots", [total(BYTES, "a_b", 5)], []),
-    ("no older form", [total(BYTES, "a.b", 5)], []),
-    ("another character", [total(BYTES, "a.b", 5), total(BYTES, "a-b", 5)], []),
-    ("another metric", [total(BYTES, "a.b", 5), total(RECORDS, "a_b", 5)], []),
-    ("another attribute", [total(BYTES, "a.b", 5, node="1"), total(BYTES, "a_b", 5, node="2")], []),
 )
 def test_the_older_form_of_a_topic_with_dots_is_marked(
     metrics: list[otlp_pb.Metric], expected: list[Any] | int

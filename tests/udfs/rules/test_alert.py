@@ -14,6 +14,7 @@ from quotaflow.udfs.rules.alert import (
     step,
 )
 
+from ... import case_tables
 from ...cases import cases
 from ..alert_events import walk
 
@@ -39,41 +40,9 @@ def events_of(rule, points):
 
 @cases(
     ("points", "expected"),
-    ("nothing", [], []),
+    *case_tables.rows(__file__, "events", steady),
     ("below the bound", steady(4_999, *range(0, 600, 60)), []),
     ("at the bound is not past it", steady(5_000, *range(0, 600, 60)), []),
-    ("past the bound as long as allowed, not longer", steady(6_000, 0, 60, 120, 180), []),
-    (
-        "longer than the hold time, then clear",
-        [*steady(6_000, 0, 60, 120, 180, 240), (300, 10)],
-        [(240, "opened", None), (300, "closed", "cleared")],
-    ),
-    ("KIP-714", steady(6_000, 0, 181), [(181, "opened", None), (781, "closed", "stale")]),
-    (
-        "back under the bound begins anew, clear or not",
-        [*steady(6_000, 0, 100), (150, 4_800), *steady(6_000, 200, 300)],
-        [],
-    ),
-    (
-        "between clear and bound an open alert stays open",
-        [*steady(6_000, 0, 200), (300, 4_800), (400, 4_500), (500, 4_499)],
-        [(200, "opened", None), (500, "closed", "cleared")],
-    ),
-    (
-        "gaps longer than stale_s: it may have been fine in between",
-        steady(6_000, 0, 601, 1_202),
-        [],
-    ),
-    (
-        "stale, and a new breach that is too short yet",
-        [*steady(6_000, 0, 600), (1_201, 6_000)],
-        [(600, "opened", None), (1_200, "closed", "stale")],
-    ),
-    (
-        "a gap of stale_s is no gap",
-        steady(6_000, 0, 600, 1_200),
-        [(600, "opened", None), (1_800, "closed", "stale")],
-    ),
     (
         "an event every hour",
         steady(6_000, *range(0, 2 * HOUR_S + 1, 600)),
@@ -82,16 +51,6 @@ def events_of(rule, points):
             (3_600, "still_open", None),
             (7_200, "still_open", None),
             (7_800, "closed", "stale"),
-        ],
-    ),
-    (
-        "two alerts of one series",
-        [*steady(6_000, 0, 200), (300, 0), *steady(6_000, 400, 600), (700, 0)],
-        [
-            (200, "opened", None),
-            (300, "closed", "cleared"),
-            (600, "opened", None),
-            (700, "closed", "cleared"),
         ],
     ),
     (

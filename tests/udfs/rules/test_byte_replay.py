@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.byte_replay import ByteOutcome, ByteQuota, Charge, replay
 
+from ... import case_tables
 from ...cases import cases
 
 START = 1_700_000_000_000
@@ -21,27 +22,7 @@ def charges(*sizes: float, source: str = "a", **given: float) -> list[Charge]:
 
 @cases(
     ("requests", "quota", "expected"),
-    ("nothing", [], WRITES, {}),
-    ("ten windows of the quota at once", charges(1_000), WRITES, {"a": ByteOutcome(1)}),
-    (
-        # Kafka: 10 bytes/s over 100, of a rate over ten seconds.
-        "a tenth more waits a second",
-        charges(1_100),
-        WRITES,
-        {"a": ByteOutcome(1, 0, 1, 0, 1_000, 1_000)},
-    ),
-    (
-        "a throttle of before is replaced",
-        charges(10, 10, throttle_ms=700),
-        WRITES,
-        {"a": ByteOutcome(2, 2, 0, 1_400)},
-    ),
-    (
-        "one row of many counts as many",
-        charges(2_200, weight=2),
-        WRITES,
-        {"a": ByteOutcome(2, 0, 2, 0, 12_000, 12_000)},
-    ),
+    *case_tables.rows(__file__, "what_a_quota_does", charges, ByteOutcome, WRITES=WRITES),
     (
         # The broker answered without records, so its data came with the next one.
         "an answer without records is no charge",

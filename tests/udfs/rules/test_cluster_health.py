@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.cluster_health import Pair, Window, worse
 
+from ... import case_tables
 from ...cases import cases
 
 
@@ -33,43 +34,16 @@ AFTER = Window(15, 0, {}, 0, replicas=3000)
 
 @cases(
     ("before", "after", "why"),
-    ("as before", BEFORE, replace(BEFORE, minutes=15), None),
-    ("nothing is known", Window(), Window(), None),
-    ("two slow minutes", BEFORE, Window(15, 2), None),
-    ("less than half of the minutes", BEFORE, Window(15, 7), None),
-    ("8", BEFORE, Window(15, 8), "slow in 8 of 15 minutes, and were in 0 of 30"),
-    ("slow before, and as slow now", Window(30, 20), Window(15, 10), None),
-    ("slow, and slower", Window(30, 3), Window(15, 9), "slow in 9 of 15"),
-    ("nothing is known of before", Window(), Window(15, 9), "slow in 9"),
-    ("one replica", BEFORE, replace(AFTER, out_of_sync=1), None),
-    ("1 in 100 replicas", BEFORE, replace(AFTER, out_of_sync=29), None),
-    (
-        "those of one of three brokers",
-        BEFORE,
-        replace(AFTER, out_of_sync=1000),
-        "1,000 of 3,000 replicas are out of sync, and 0 were",
+    *case_tables.rows(
+        __file__,
+        "worse_by_what_is_always_too_much",
+        replace,
+        Window,
+        failing,
+        users,
+        BEFORE=BEFORE,
+        AFTER=AFTER,
     ),
-    (
-        "they are out of sync still",
-        replace(BEFORE, out_of_sync=1000),
-        replace(AFTER, out_of_sync=1001),
-        None,
-    ),
-    ("few replicas", Window(replicas=60), Window(replicas=60, out_of_sync=2), None),
-    ("no snapshot of before", Window(30), replace(AFTER, out_of_sync=1000), None),
-    (
-        "errors of a third",
-        BEFORE,
-        failing(100, 200),
-        "100 of 300 other principals have more errors that brokers cause, such as User:0: 50% "
-        "of its requests, and 0% before",
-    ),
-    ("errors of a fifth", BEFORE, failing(60, 240), None),
-    ("of few principals", BEFORE, failing(4, 0), None),
-    ("enough", BEFORE, failing(5, 0), "5 of 5 other"),
-    ("hardly more than before", Window(errors=users(300, 40)), failing(300, 0), None),
-    ("few requests say nothing", BEFORE, Window(errors=users(300, 10, 10)), None),
-    ("new principals", Window(), failing(300, 0), None),
 )
 def test_worse_by_what_is_always_too_much(before: Window, after: Window, why: str | None) -> None:
     actual = worse(before, after)

@@ -10,6 +10,7 @@ from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.planning.blast_radius import BlastRadius
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 
+from .... import case_tables
 from ....cases import cases
 from ....delta_tables import NOON
 from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, names, planned
@@ -41,31 +42,8 @@ SEEN = BlastRadius(results_at=NOON, dead_time=DEAD)
 
 @cases(
     ("radius", "journal", "count", "why"),
-    ("the first alone", BlastRadius(), ListJournal(), 1, "is changed first"),
-    ("the others after it", SEEN, written(["x"], -30), 5, "at most 5 entities"),
-    ("no canary", BlastRadius(canary=False), ListJournal(), 5, "at most 5"),
-    ("unseen", SEEN, written(["x"], -10), 0, "results of.*12:10"),
-    ("no results", replace(SEEN, results_at=None), written(["x"], -30), 0, "waits for results"),
-    (
-        "ten thousand users",
-        replace(SEEN, entity_counts={"user": 10_000}, max_share=0.5),
-        written(["x"], -30),
-        5,
-        "at most 5 entities",
-    ),
-    (
-        "half of six users",
-        replace(SEEN, entity_counts={"user": 6}, max_share=0.5),
-        written(["x"], -30),
-        3,
-        "at most 3 users",
-    ),
-    (
-        "no user is known",
-        replace(SEEN, entity_counts={"user": 0}, max_share=0.5),
-        written(["x"], -30),
-        1,
-        "at most 1 user",
+    *case_tables.rows(
+        __file__, "so_many_quotas_change", BlastRadius, ListJournal, written, replace, SEEN=SEEN
     ),
     ("short", SEEN, written([f"x{n}" for n in range(18)], -30), 2, "18 entities were written"),
     ("over", SEEN, written([f"x{n}" for n in range(20)], -30), 0, "per_day is 20"),

@@ -23,6 +23,7 @@ from quotaflow.udfs.rules.client_metrics import Client
 from quotaflow.udfs.rules.pseudonym import Pseudonyms
 from quotaflow.udfs.rules.subscription_safety import LiveClient
 
+from .... import case_tables
 from ....cases import cases
 from ....delta_tables import NOON
 from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned, whys
@@ -207,31 +208,11 @@ def test_a_lease_is_renewed_in_its_second_half() -> None:
 
 @cases(
     ("desired_value", "bounds", "after_s", "renewed", "why"),
-    ("near", "1050", NEARLY, 299, None, "1050 is within 10% of 1000, the current value"),
-    ("near, late", "1050", NEARLY, 301, "1000", "1050 is within 10% of 1000, the current value"),
-    (
-        "cooldown",
-        "2000",
-        LONG_COOLDOWN,
-        299,
-        None,
-        "changed at 12:00:00 UTC: it holds for another 301 s",
-    ),
-    (
-        "cooldown, late",
-        "2000",
-        LONG_COOLDOWN,
-        301,
-        "1000",
-        "changed at 12:00:00 UTC: it holds for another 299 s",
-    ),
-    (
-        "cooldown, no longer desired",
-        None,
-        LONG_COOLDOWN,
-        301,
-        None,
-        "changed at 12:00:00 UTC: it holds for another 299 s",
+    *case_tables.rows(
+        __file__,
+        "what_waits_does_not_let_the_lease_of_what_stands_end",
+        NEARLY=NEARLY,
+        LONG_COOLDOWN=LONG_COOLDOWN,
     ),
 )
 def test_what_waits_does_not_let_the_lease_of_what_stands_end(
@@ -258,40 +239,14 @@ def blocked_row(**others: object) -> DesiredConfig:
 
 @cases(
     ("row", "bounds", "after_s", "renewed", "why"),
-    ("early", blocked_row(), PlanPolicy(), 299, None, NONE_FITS),
-    ("late", blocked_row(), PlanPolicy(), 301, "20000000", NONE_FITS),
-    (
-        "blocked by its own rule",
-        blocked_row(config_value="20000000"),
-        PlanPolicy(),
-        301,
-        "20000000",
-        NONE_FITS,
-    ),
-    (
-        "not to go on, as where it is managed no longer",
-        blocked_row(renew_only=False),
-        PlanPolicy(),
-        301,
-        None,
-        NONE_FITS,
-    ),
-    (
-        "set for another reason",
-        blocked_row(evidence_table="throttle_checks"),
-        PlanPolicy(),
-        301,
-        None,
-        NONE_FITS,
-    ),
-    ("a check fails", blocked_row(), BY_CHECK, 301, None, "its check failed"),
-    (
-        "what it rests on is old",
-        blocked_row(),
-        OLD,
-        301,
-        None,
-        "the age of the request log is not known: run quotaflow run ",
+    *case_tables.rows(
+        __file__,
+        "what_is_withheld_for_want_of_a_better_value_lets_no_lease_end",
+        blocked_row,
+        PlanPolicy,
+        NONE_FITS=NONE_FITS,
+        BY_CHECK=BY_CHECK,
+        OLD=OLD,
     ),
 )
 def test_what_is_withheld_for_want_of_a_better_value_lets_no_lease_end(

@@ -18,6 +18,7 @@ from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.feedback.runs.apply_run import distrusting
 
+from .... import case_tables
 from ....delta_tables import NOON
 from ..fake_configs import Clock, DictConfigs, ListJournal, applying, desired, planned
 
@@ -79,72 +80,21 @@ def written(
 
 
 REFUSED: dict[str, tuple[DesiredConfig, str]] = {
-    "a user that conf does not advise": (advised("70000", name="payments"), "advised_users"),
-    "the same by other evidence": (desired("dave", config_value="70000"), "but quota_advice asks"),
-    "a quota of user and client id": (
-        advised("70000", entity_client_id="app"),
-        "user and client id",
+    **case_tables.table(
+        __file__,
+        "REFUSED",
+        advised,
+        desired,
+        limit,
+        of_broker,
+        of_topic,
+        replace,
+        UNSPECIFIED=UNSPECIFIED,
+        IDS=IDS,
+        RATE=RATE,
+        EXPIRATION=EXPIRATION,
     ),
-    "a quota of a client id": (
-        advised("70000", name="app", entity_type="client-id"),
-        "of a client-id",
-    ),
-    "a lower quota": (advised("70000", "90000"), "no result lowers"),
-    "a first quota below the least": (advised("1000"), "is below 65536"),
-    "a raise past a step": (advised("200001", "100000", direction="raise"), "max_step_factor"),
-    "a raise past the budget": (advised("6000000", "4000000", direction="raise"), "all raised"),
-    "more time of threads": (
-        advised("20.0", "15.0", config_key="request_percentage", direction="raise"),
-        "no capacity in conf",
-    ),
-    "the removal of a quota": (advised(None, "100000"), "no result removes"),
     "a long lease": (advised("70000", lease_s=10**8), "the lease is 100000000 s"),
-    "unspecified": (limit(UNSPECIFIED), "unspecified"),
-    "unspecified IPv6": (limit("::"), "unspecified"),
-    "broadcast": (limit("255.255.255.255"), "broadcast"),
-    "multicast": (limit("239.1.2.3"), "multicast"),
-    "multicast IPv6": (limit("ff02::1"), "multicast"),
-    "link-local": (limit("169.254.1.1"), "link-local"),
-    "link-local IPv6": (limit("fe80::1"), "link-local"),
-    "loopback": (limit("127.0.0.1"), "loopback"),
-    "loopback IPv6": (limit("::1"), "loopback"),
-    "an address that conf protects": (limit("10.0.0.9"), "protected_addresses"),
-    "unlimited connections": (limit("10.0.0.7", None, "2"), "no result removes a limit"),
-    "fewer ids than conf": (
-        desired("eve", config_key=IDS, config_value="0.5"),
-        "is below 1, the quota of conf",
-    ),
-    "a throttle that conf does not manage": (of_broker(RATE, "2000000"), "replication.manage"),
-    "a list that conf does not manage": (of_topic("0:1"), "replication.manage"),
-    "the end of somebody's throttle": (of_broker(RATE, None, "2000000"), "cleanup_principals"),
-    "the end of somebody's list": (of_topic(None, "0:1"), "cleanup_principals"),
-    "the life of ids": (of_broker(EXPIRATION, "21600000"), "manage_expiration"),
-    "the level of a logger": (
-        desired(
-            "1",
-            entity_type="broker-logger",
-            config_key="kafka.request.logger",
-            config_value="TRACE",
-        ),
-        "no result asks for kafka.request.logger",
-    ),
-    "a resource of another name": (
-        desired("all", entity_type="client-metrics", config_key="interval.ms", config_value="1000"),
-        "names begin with quotaflow-alert-",
-    ),
-    "a resource for every client": (
-        desired(
-            "quotaflow-alert-x",
-            entity_type="client-metrics",
-            config_key="interval.ms",
-            config_value="10000",
-        ),
-        "without its match",
-    ),
-    "what was never ours": (
-        replace(advised("70000", "90000"), direction="revert"),
-        "nothing to restore",
-    ),
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.events import NO_TOPIC_ID
 
+from .... import case_tables
 from ....conftest import GOLDEN
 from ....delta_tables import NOON
 from ....rule_rows import Rows, compute
@@ -17,41 +18,9 @@ COLUMNS = ("topic", "topic_id", "partition", "commits", "failed_commits", "error
 COLUMNS += ("first_offset", "last_offset", "max_offset", "went_back")
 ID = "topic-1"
 NAMED = {"cluster_id": "c1", "topic_id": ID, "topic": "t", "event_time": NOON, "is_removed": False}
-CASES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = {
-    "first, last and greatest of a minute": (
-        [commit(3, {0: 7}), commit(1, {0: 5}), commit(2, {0: 9})],
-        [("t", None, 0, 3, 0, None, 5, 7, 9, True)],
-    ),
-    "the same offset again does not go back": (
-        [commit(1, {0: 5}), commit(2, {0: 5})],
-        [("t", None, 0, 2, 0, None, 5, 5, 5, False)],
-    ),
-    "what was refused is no commit": (
-        [commit(1, {0: 9}, errors={0: 22}), commit(2, {0: 5}), commit(3, {0: 1}, errors={0: 25})],
-        [("t", None, 0, 1, 2, 25, 5, 5, 5, False)],
-    ),
-    "a request by id of a topic that nothing names": (
-        [commit(1, {1: 5}, topic_id=ID)],
-        [(None, ID, 1, 1, 0, None, 5, 5, 5, False)],
-    ),
-    "the id of no topic is none": (
-        [commit(1, {1: 5}, topic_id=NO_TOPIC_ID)],
-        [(None, None, 1, 1, 0, None, 5, 5, 5, False)],
-    ),
-    "a body that was not kept": (
-        [commit(1, {0: 5}, body='{"omitted_bytes":300000}'), commit(2, {0: 5}, body=None)],
-        [(None, None, None, 2, 0, None, None, None, None, False)],
-    ),
-    "a request without partitions": ([commit(1, {})], []),
-    "an offset below zero is none": (
-        [commit(1, {0: -1})],
-        [("t", None, 0, 1, 0, None, None, None, None, False)],
-    ),
-    "weights count": (
-        [commit(1, {0: 5}, weight=10.0)],
-        [("t", None, 0, 10, 0, None, 5, 5, 5, False)],
-    ),
-}
+CASES: dict[str, tuple[Rows, list[tuple[Any, ...]]]] = case_tables.table(
+    __file__, "CASES", commit, ID=ID, NO_TOPIC_ID=NO_TOPIC_ID
+)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.pipelines.results.declared import result_of
 
+from .... import case_tables
 from ....rule_rows import Rows, compute
 from . import golden_groups
 from .group_rows import commit, heartbeat, left, old_heartbeat, request
@@ -72,34 +73,10 @@ def test_topics_of_an_assignment_get_their_names() -> None:
 
 COUNTS = ("heartbeats", "errors", "rebalancing_answers", "fenced_answers", "group_epoch")
 CASES: dict[str, tuple[Rows, tuple[Any, ...]]] = {
-    "sampled heartbeats count for those left out": (
-        [old_heartbeat(1, weight=10.0), old_heartbeat(2, 27, weight=10.0)],
-        (20, 10, 10, 0, 3),
-    ),
+    **case_tables.table(__file__, "CASES", old_heartbeat, commit, request, heartbeat),
     "any of the fencing errors": (
         [old_heartbeat(n, code) for n, code in enumerate((22, 25, 82, 110, 111, 113, 16))],
         (7, 7, 0, 6, None),
-    ),
-    "a commit fails where a partition does": (
-        [commit(1, {0: 5, 1: 5}, errors={1: 22}), commit(2, {0: 6})],
-        (0, 1, 0, 1, 3),
-    ),
-    "MEMBER_ID_REQUIRED is how a member gets its id": (
-        [request(1, "JOIN_GROUP", {"memberId": ""}, {"memberId": "m"}, error_code=79)],
-        (0, 0, 0, 0, None),
-    ),
-    "joining and leaving are no heartbeats": (
-        [heartbeat(1, 0, 4), heartbeat(2, 4), heartbeat(3, -1)],
-        (1, 0, 0, 0, 4),
-    ),
-    "a body that is broken or too long still counts": (
-        [
-            old_heartbeat(1, body=None),
-            old_heartbeat(2, body='{"request":'),
-            old_heartbeat(3, body='{"omitted_bytes":300000}'),
-            old_heartbeat(4, body='{"request":[1],"response":{"members":"x"}}'),
-        ],
-        (4, 0, 0, 0, None),
     ),
 }
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quotaflow.pipelines.results.declared import result_of
 from quotaflow.schemas.tables.catalog import TABLES
 
+from .... import case_tables
 from ....cases import cases, grouped
 from ....examples import EXPENSIVE
 from ....rows import LIMITERS, Row, at
@@ -178,29 +179,9 @@ def test_partitions_that_are_left_out_show() -> None:
     assert (follower["fairness"], follower["oversized_batches"]) == (1.0, 0)
 
 
-BOUNDS: dict[int | None, dict[str, list[Row]]] = {
-    5_000: {"the whole answer": [fetch(1, answered(10))]},
-    3_000: {
-        "three partitions of 1,000 bytes": [fetch(1, answered(10), session_max_bytes=3_000)],
-        "an empty answer of the same session": [
-            fetch(1, answered(10), session_max_bytes=3_000),
-            fetch(1, second=2, session_max_bytes=3_000),
-        ],
-    },
-    4_000: {
-        "the session grows": [
-            fetch(1, answered(10), session_max_bytes=3_000),
-            fetch(1, answered(10), second=2, session_max_bytes=4_000),
-        ]
-    },
-    None: {
-        "the partitions of one fetch are not known": [
-            fetch(1, answered(10)),
-            fetch(1, answered(10), second=2, session_max_bytes=None),
-        ],
-        "the limit of the whole answer is not known": [fetch(1, answered(10), max_bytes=None)],
-    },
-}
+BOUNDS: dict[int | None, dict[str, list[Row]]] = case_tables.table(
+    __file__, "BOUNDS", fetch, answered
+)
 
 
 @cases(("fetches", "bound"), *grouped(BOUNDS))

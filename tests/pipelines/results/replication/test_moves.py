@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.results.declared import result_of
 
+from .... import case_tables
 from ....delta_tables import NOON
 from ....rows import Row
 from ....rule_rows import compute
@@ -22,38 +23,16 @@ def replica(second: float, broker_id: int, *, is_in_sync: bool = True, **others:
 BEFORE = [replica(-600, broker_id) for broker_id in (1, 2, 3)]
 REORDERED, SHRUNK, GROWN = [3, 1, 2], [1, 2], [1, 2, 4]
 CASES: dict[str, tuple[list[Row], list[Row], dict[float, float | None]]] = {
-    "targets come into sync, by the log": (
-        [reassign(10, "orders", GROWN), in_sync(50, "id1", 1, 2, 3, 4)],
-        BEFORE,
-        {10: 50},
-    ),
-    "one target does not": ([reassign(10, "orders", GROWN)], BEFORE, {10: None}),
-    "only another order": ([reassign(10, "orders", REORDERED)], BEFORE, {10: 10}),
-    "only fewer replicas": ([reassign(10, "orders", SHRUNK)], BEFORE, {10: 10}),
-    "fewer, and nothing shows which are in sync": (
-        [reassign(10, "orders", SHRUNK)],
-        [],
-        {10: None},
-    ),
-    "fewer, and one that stays is behind": (
-        [reassign(10, "orders", SHRUNK)],
-        [replica(-600, 1), replica(-600, 2, is_in_sync=False), replica(300, 2)],
-        {10: 300},
-    ),
-    "the controller's log is not shipped": (
-        [reassign(10, "orders", GROWN)],
-        [*BEFORE, replica(200, 4, is_in_sync=False), replica(500, 4)],
-        {10: 500},
-    ),
-    "the next move takes its place": (
-        [reassign(10, "orders", GROWN), reassign(70, "orders", SHRUNK)],
-        BEFORE,
-        {10: 70, 70: 70},
-    ),
-    "moved away and back between two snapshots": (
-        [reassign(10, "orders", [1, 4]), in_sync(20, "id1", 1, 4), reassign(30, "orders", [1, 2])],
-        [*BEFORE, replica(600, 2, is_in_sync=False), replica(900, 2)],
-        {10: 20, 30: 900},
+    **case_tables.table(
+        __file__,
+        "CASES",
+        reassign,
+        in_sync,
+        replica,
+        GROWN=GROWN,
+        BEFORE=BEFORE,
+        REORDERED=REORDERED,
+        SHRUNK=SHRUNK,
     ),
     "a topic of that name is made again": (
         [reassign(10, "orders", SHRUNK)],
