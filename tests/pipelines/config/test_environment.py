@@ -14,6 +14,7 @@ from quotaflow.pipelines.config.base import model_in
 from quotaflow.pipelines.config.receivers import Receiver
 from quotaflow.pipelines.errors import ConfigError
 
+from ... import case_tables
 from ...cases import cases
 from ...command_line import Command
 
@@ -91,66 +92,7 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_file(
     assert value(named, text, write, f"{key}={pair}") == expected[2]
 
 
-@cases(
-    ("variables", "same"),
-    (
-        "entry beside the file's",
-        {"KAFKA__PROPERTIES__BOOTSTRAP_SERVERS": "h:1,i:2"},
-        "kafka: {properties: {bootstrap.servers: 'h:1,i:2', client.id: f}}",
-    ),
-    (
-        "map in place of the file's",
-        {"KAFKA__PROPERTIES": "{client.id: x}"},
-        "kafka: {properties: {client.id: x}}",
-    ),
-    (
-        "entry over a map, in any order",
-        {"KAFKA__PROPERTIES__CLIENT_ID": "y", "KAFKA__PROPERTIES": "{client.id: x, acks: 1}"},
-        "kafka: {properties: {client.id: y, acks: '1'}}",
-    ),
-    (
-        "text that YAML would change",
-        {"KAFKA__PROPERTIES__CLIENT_ID": "0123"},
-        "kafka: {properties: {client.id: '0123'}}",
-    ),
-    (
-        "a plug-in's name as it is written",
-        {"KAFKA__PROPERTIES__sasl.someThing": "[a"},
-        "kafka: {properties: {client.id: f, sasl.someThing: '[a'}}",
-    ),
-    (
-        "a setting of Spark",
-        {"SPARK__CONF__spark.sql.files.maxRecordsPerFile": "5"},
-        "spark: {conf: {spark.sql.files.maxRecordsPerFile: '5'}}",
-    ),
-    (
-        "a number by a user's own name",
-        {"PRODUCER_IDS__QUOTAS__Alice__2": "2.5"},
-        "producer_ids: {quotas: {Alice__2: 2.5}}",
-    ),
-    (
-        "a whole number of a table",
-        {"UPKEEP__RETENTION_DAYS__requests": "14"},
-        "upkeep: {retention_days: {requests: 14}}",
-    ),
-    (
-        "null of a table",
-        {"UPKEEP__RETENTION_DAYS__requests": "null"},
-        "upkeep: {retention_days: {requests: null}}",
-    ),
-    (
-        "a map with numbers as names",
-        {"REPLICATION__BROKERS": "{1: 5000000.0}"},
-        "replication: {brokers: {1: 5.0e+6}}",
-    ),
-    (
-        "a list of sections",
-        {"ALERTS__RECEIVERS": "[{name: a, url: 'env:X'}]"},
-        "alerts: {receivers: [{name: a, url: 'env:X'}]}",
-    ),
-    ("a section, key by key", {"PLAN": "{lease_s: 70}"}, "plan: {lease_s: 70, cooldown_s: 99}"),
-    ("empty", {"PLAN__LEASE_S": ""}, "plan: {lease_s: 3600, cooldown_s: 99}"),
-)
+@cases(("variables", "same"), *case_tables.rows(__file__, "names_lead_to_keys"))
 def test_names_lead_to_keys(
     variables: dict[str, str], same: str, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,43 +147,7 @@ def test_no_section_and_no_key_has_what_is_between_them_in_variables() -> None:
 
 @cases(
     ("variables", "message"),
-    ("a key", {"PLAN__LEASES": "60"}, "unknown key plan.leases (did you mean lease_s?)"),
-    ("a section", {"PLANN__LEASE_S": "60"}, "unknown key plann (did you mean plan?)"),
-    (
-        "a property outside of properties",
-        {"KAFKA__BOOTSTRAP_SERVERS": "h:1"},
-        "unknown key kafka.bootstrap_servers (did you mean properties.bootstrap.servers?)",
-    ),
-    (
-        "a property",
-        {"KAFKA__PROPERTIES__BOOTSTRAP_SERVER": "h:1"},
-        "kafka: Kafka has no property bootstrap.server (did you mean bootstrap.servers?)",
-    ),
-    (
-        "a key of a list of sections",
-        {"ALERTS__RECEIVERS": "[{name: a, uri: 'env:X'}]"},
-        "unknown key alerts.receivers.0.uri (did you mean url?)",
-    ),
-    ("past a bound", {"PLAN__LEASE_S": "5"}, "plan.lease_s = 5: Input should be greater than or"),
-    ("a key below a number", {"PLAN__LEASE_S__X": "5"}, "plan.lease_s"),
-    (
-        "a key below a number that is given",
-        {"PLAN__LEASE_S__X": "5", "PLAN__LEASE_S": "60"},
-        "lease_s in conf must hold keys and values",
-    ),
-    ("a text in place of a section", {"PLAN": "no"}, "plan"),
-    (
-        "a secret",
-        {"KAFKA__PROPERTIES__SASL_PASSWORD": "hunter2"},
-        "kafka: sasl.password holds a secret in plain text: write env:NAME",
-    ),
-    (
-        "a secret that is no YAML",
-        {"SERVE__TOKEN": "[hunter2", "KAFKA__PROPERTIES__SASL_PASSWORD": "[hunter2"},
-        "the value is not YAML",
-    ),
-    ("a token", {"SERVE__TOKEN": "hunter2"}, "serve."),
-    ("a secret section", {"PRIVACY": "hunter2"}, "privacy"),
+    *case_tables.rows(__file__, "a_wrong_variable_is_one_error_with_its_name"),
 )
 def test_a_wrong_variable_is_one_error_with_its_name(
     variables: dict[str, str],

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ... import case_tables
 from ...cases import cases
 from ...rows import HOSTILE, INFINITE, NAN, Row, gauge, request
 from .view_tables import Picked, picked, served, view
@@ -24,66 +25,8 @@ LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_a
 
 @cases(
     ("given", "expected"),
-    (
-        "both sides of a minute",
-        [
-            latency(5, "avg", 8),
-            latency(5, "max", 20),
-            latency(15, "avg", 10),
-            request(1, "PRODUCE", total_time_ms=2.0),
-            request(59, "PRODUCE", total_time_ms=4.0),
-        ],
-        [(9, 20, 3, 6)],
-    ),
-    (
-        "each minute apart",
-        [latency(5, "avg", 8), latency(65, "avg", 10), request(61, "PRODUCE")],
-        [(8, None, None, None), (10, None, 2, 8)],
-    ),
-    (
-        "no number is no latency",
-        [latency(5, "avg", NAN), latency(6, "avg", 8), latency(7, "avg", INFINITE)],
-        [(8, None, None, None)],
-    ),
-    ("librdkafka's 0 is no samples", [latency(5, "avg", 0, client_software_name="librdkafka")], []),
-    ("a fast Java client", [latency(5, "avg", 0)], [(0, None, None, None)]),
-    (
-        "followers are no consumers",
-        [
-            latency(5, "avg", 8, "consumer"),
-            request(5, "FETCH"),
-            request(6, "FETCH", replica_id=3, total_time_ms=500.0),
-        ],
-        [(8, None, 2, 6)],
-    ),
-    (
-        "another api and another broker",
-        [
-            latency(5, "avg", 8),
-            request(5, "FETCH"),
-            request(5, "PRODUCE", broker_id=2),
-            request(5, "METADATA"),
-        ],
-        [(8, None, None, None)],
-    ),
-    (
-        "a coordinator's connection is left out",
-        [latency(5, "avg", 8, node_kind="coordinator"), latency(5, "avg", 8, node_id=None)],
-        [(8, None, None, None)],
-    ),
-    (
-        "a client without a client.id",
-        [latency(5, "avg", 8, client_id=None), request(5, "PRODUCE", client_id=None)],
-        [(8, None, 2, 6)],
-    ),
-    (
-        "hostile text is data",
-        [
-            latency(5, "avg", 8, client_id=HOSTILE),
-            request(5, "PRODUCE", client_id=HOSTILE),
-            request(5, "PRODUCE", client_id="other"),
-        ],
-        [(8, None, 2, 6)],
+    *case_tables.rows(
+        __file__, "latency", latency, request, NAN=NAN, INFINITE=INFINITE, HOSTILE=HOSTILE
     ),
 )
 def test_latency(given: list[Row], expected: Picked) -> None:
