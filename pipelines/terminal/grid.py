@@ -133,7 +133,13 @@ def draw(
 
 
 def lines(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> Iterator[str]:
-    """The lines of a table, the first columns that fit, and a line that names the others."""
+    """The lines of a table, the first columns that fit, and a line that names the others.
+
+    Cells are as people read them on what is no terminal too: programs have --json.
+    """
+    if screen_width() is None:
+        yield from _table(_cells(rows, names, readable.whole), rows, names)
+        return
     drawing = draw(rows, names, Layout(), by_importance=False)
     yield from drawing.lines
     if drawing.left_out:

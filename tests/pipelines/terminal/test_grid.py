@@ -164,3 +164,9 @@ def test_forms_exclude_each_other() -> None:
         layout.from_options(
             as_json=False, as_csv=True, columns=None, is_wide=False, is_vertical=True
         )
+
+
+def test_lines_for_people_have_digits_in_groups_on_no_terminal_too(terminal: Any) -> None:
+    terminal(None)
+    assert list(grid.lines(ROWS, NAMES))[1].split() == ["c1", "a", "14,492,421", "10001"]
+    assert grid.draw(ROWS, NAMES, Layout()).lines[1].split()[2] == "14492421"
