@@ -50,10 +50,15 @@ class ConfigEntity:
         parts = (self.cluster_id, self.entity_type, self.entity_name, self.client_id)
         return tuple(part or _NULLS_FIRST for part in parts)
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
+        """Its type and name, for lines about one cluster."""
         name = f"(the default of all {self.entity_type}s)" if self.is_default else self.entity_name
         client = "" if self.client_id is None else f" with client id {self.client_id}"
-        return f"{self.entity_type} {name}{client} in cluster {self.cluster_id}"
+        return f"{self.entity_type} {name}{client}"
+
+    def __str__(self) -> str:
+        return f"{self.text} in cluster {self.cluster_id}"
 
 
 @dataclass(frozen=True, slots=True)

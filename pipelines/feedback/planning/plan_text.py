@@ -17,7 +17,7 @@ from quotaflow.pipelines.feedback.configs.change import (
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
-from quotaflow.pipelines.terminal import grid, values
+from quotaflow.pipelines.terminal import grid, texts, values
 from quotaflow.udfs.counted import counted
 
 _ROW = (
@@ -165,12 +165,19 @@ def _whole(change: Change) -> str:
 
 
 def blocked_lines(plan: Plan) -> Iterator[str]:
-    """Inputs never made, why plans only restore, and blocked changes with their reasons."""
+    """Inputs never made, why plans only restore, and what each reason blocks."""
     yield from plan.unmade
     if plan.halt is not None:
         yield values.visible(plan.halt.reason)
-    for line in dict.fromkeys(_blocked_line(each) for each in plan.blocked):
-        yield f"blocked: {values.visible(line)}"
+    of_reason: dict[tuple[str, str], list[str]] = {}
+    for each in plan.blocked:
+        entity = each.desired.entity
+        of_reason.setdefault((entity.cluster_id, each.reason), []).append(entity.text)
+    clusters = {change.desired.entity.cluster_id for change in plan.changes}
+    is_one = len(clusters | {cluster_id for cluster_id, _ in of_reason}) == 1
+    for (cluster_id, reason), entities in of_reason.items():
+        where = "" if is_one else f" in cluster {cluster_id}"
+        yield values.visible(f"blocked: {texts.names(entities)}{where}: {reason}")
 
 
 def _blocked_line(each: BlockedChange) -> str:
