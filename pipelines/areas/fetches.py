@@ -6,7 +6,6 @@ from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
 from quotaflow.pipelines.areas.question import OF_ALL, Question, Row, of_users
 from quotaflow.pipelines.areas.scope import Scope
-from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 NAME = "fetch_limits"
@@ -73,7 +72,7 @@ def fetcher(row: Row) -> str:
     """Who fetches: a follower or a client."""
     if row["replica_id"] is not None:
         return f"follower {row['replica_id']}"
-    return f"{texts.listed(row['client_id'])} ({texts.listed(row['principal'])})"
+    return client_text(row)
 
 
 FETCH_SETTING = RowProblem(

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from quotaflow.pipelines.areas.finding import client_text
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.doctor.finding import BAD, OK, WARNING, Finding, from_check, from_error
 from quotaflow.pipelines.errors import NeverMadeError, QueryError, QuotaflowError
@@ -102,8 +103,8 @@ def _racks(reader: Reader) -> Iterator[Finding]:
         return
     if rows:
         named = "; ".join(
-            f"{texts.listed(row['client_rack'])} of {texts.listed(row['client_id'])} "
-            f"({texts.listed(row['principal'])}), may be {texts.listed(row['nearest_racks'])}"
+            f"{texts.listed(row['client_rack'])} of {client_text(row)}, "
+            f"may be {texts.listed(row['nearest_racks'])}"
             for row in rows
         )
         remedy = "set client.rack of these clients to a broker.rack of the cluster"

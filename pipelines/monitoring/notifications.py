@@ -11,6 +11,7 @@ from typing import Any
 
 from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.changes import ENDED, FAILED, SAVED, WITHOUT_GAIN, WRITTEN
+from quotaflow.pipelines.areas.finding import client_text
 from quotaflow.pipelines.areas.pipeline import CRITICAL
 from quotaflow.pipelines.areas.producer_ids import ACCUSED
 from quotaflow.pipelines.areas.question import NO_NAME, Question, filled
@@ -250,7 +251,7 @@ def _hash(kind: str, cluster_id: str | None, key: list[Any]) -> str:
 def _alert(row: Row) -> str:
     if row["watched"]:
         return _row_alert(row)
-    client = f"{_cut(row['client_id'])} ({_cut(row['principal'])})"
+    client = client_text(dict(row))
     if row["state"] == "opened":
         value = f"{_measured(row, 'value')} (threshold {_measured(row, 'bound')})"
         return f"alert {row['rule']} opened: {_cut(row['metric'])} of {client} is {value}"

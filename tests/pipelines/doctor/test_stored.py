@@ -51,7 +51,7 @@ def test_clients_in_a_rack_that_no_broker_has_are_listed(warehouse: Warehouse) -
     (named,) = (each for each in findings if each.subject == "client racks")
     assert named.state == "warning"
     assert named.observed == (
-        "no broker has rack US-EAST-1A of orders (User:alice), may be us-east-1a"
+        "no broker has rack US-EAST-1A of User:alice as orders, may be us-east-1a"
     )
 
 

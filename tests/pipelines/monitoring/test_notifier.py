@@ -262,7 +262,7 @@ def test_each_thing_is_told_once_in_the_order_it_happened(conf: Conf, server: En
     )
     delivery = deliver(conf, NOW)
     assert (delivery.sent, delivery.pending, delivery.problem) == (4, 0, None)
-    metric_text = "org.apache.kafka.producer.record.queue.time.avg of orders (User:alice)"
+    metric_text = "org.apache.kafka.producer.record.queue.time.avg of User:alice as orders"
     assert texts(server) == [
         f"alert queue-time opened: {metric_text} is 6 s (threshold 5 s)",
         "apply: user mallory: producer_byte_rate = 1000 was refused by a broker: 42 no",
