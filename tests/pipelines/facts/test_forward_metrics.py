@@ -1,6 +1,7 @@
 """Points of clients to a receiver of OTLP: each at least once, and each is counted."""
 
 import gzip
+import random
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import urllib3
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from pyspark.sql import SparkSession
 
+from quotaflow.demo.ports import free_ports
 from quotaflow.pipelines import config
 from quotaflow.pipelines.errors import ConfigError, JobError
 from quotaflow.pipelines.facts import forward_metrics
@@ -22,10 +25,13 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
 
 from ...cases import cases
+from ...delta_tables import NOON
 from ...http_endpoint import Endpoint, listening
+from ...live import fetched, logged_process
 from ...rows import KAFKA, Row, gauge
 from .test_otlp_receiver import partly
 
+PROMETHEUS = "github.com/prometheus/prometheus/cmd/prometheus@v0.316.0"
 LAG, SENT = "consumer.lag", "producer.sent_%"
 
 
@@ -188,3 +194,40 @@ def test_a_slow_receiver_takes_no_longer_than_conf_says(scene: Scene) -> None:
     came, counts = scene.run(max_batch_s=1)
     assert len(came) == counts["out", None] == most
     assert counts["late", "past_max_batch"] == 3
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[str]:
+    """The address of a Prometheus that takes points by OTLP, without a rule or target."""
+    program = fetched.from_go(PROMETHEUS, "-tags", "remove_all_sd")
+    (conf := tmp_path / "prometheus.yml").write_text("", encoding="utf-8")
+    (ports,) = free_ports(1, random.SystemRandom())
+    place = f"127.0.0.1:{ports.client}"
+    options = {"config.file": conf, "storage.tsdb.path": tmp_path / "tsdb"}
+    options |= {"web.listen-address": place}
+    command = [program, "--web.enable-otlp-receiver", *(f"--{k}={v}" for k, v in options.items())]
+    with logged_process.logging(
+        command, tmp_path / "prometheus.log", b"ready to receive web requests"
+    ):
+        yield f"http://{place}"
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_prometheus_takes_points_of_a_catalog(
+    spark: SparkSession, catalog: Warehouse, prometheus: str
+) -> None:
+    kept = catalog.conf
+    place = {"catalog_schema": kept.catalog_schema, "checkpoints": kept.checkpoints}
+    with listening() as unused:
+        scene = Scene(spark, place, unused)
+        scene.add(
+            gauge(1, LAG, 1.0), gauge(2, LAG, 3.0), gauge(2, LAG, 4.0, client_instance_id="i2")
+        )
+        _, counts = scene.run(url=f"{prometheus}/api/v1/otlp/v1/metrics")
+    assert counts == {("in", None): 3, ("out", None): 3}
+    at = (NOON + timedelta(seconds=3)).isoformat()
+    fields = {"query": '{__name__=~".*consumer_lag.*"}', "time": at}
+    answer = urllib3.request("GET", f"{prometheus}/api/v1/query", fields=fields).json()
+    series = answer["data"]["result"]
+    assert sorted(each["value"][1] for each in series) == ["3", "4"]
