@@ -2,8 +2,8 @@
 
 `!name 5 a=b` calls the builder of that name, `!name [..]` and `!name {..}` do with nested values,
 `!*name ..` puts each of a builder's rows in its list, and $NAME is a value that the test names. A
-list of plain values is a tuple, as rows of values are, and others are lists. `!with {..}` has the
-options of a call behind its other values.
+list of plain values is a tuple, as rows of values are, and others are lists. `!list` or `!tuple`
+before a list says it otherwise. `!with {..}` has the options of a call behind its other values.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,12 +50,15 @@ class _Loader(yaml.SafeLoader):
         made = (self.construct_object(each, deep=True) for each in node.value)
         return [value for each in made for value in (each if isinstance(each, _Rows) else [each])]
 
+    def tuple(self, node: Any) -> tuple[Any, ...]:
+        return (*self.values(node),)
+
     def sequence(self, node: Any) -> Any:
         is_plain = node.value and all(
             isinstance(each, yaml.ScalarNode) and each.tag.startswith("tag:yaml.org,2002:")
             for each in node.value
         )
-        return tuple(self.values(node)) if is_plain else self.values(node)
+        return self.tuple(node) if is_plain else self.values(node)
 
     def text(self, node: Any) -> Any:
         text = self.construct_scalar(node)
@@ -97,4 +100,6 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_constructor("tag:yaml.org,2002:seq", _Loader.sequence)
 _Loader.add_constructor("tag:yaml.org,2002:str", _Loader.text)
 _Loader.add_constructor("!with", _Loader.options)
+_Loader.add_constructor("!list", _Loader.values)
+_Loader.add_constructor("!tuple", _Loader.tuple)
 _Loader.add_multi_constructor("!", _Loader.call)

@@ -3,6 +3,7 @@
 from quotaflow.schemas.kip_metrics import KIP_METRICS
 from quotaflow.schemas.metrics import METRICS, PREFIX
 
+from ... import case_tables
 from ...cases import cases
 from ...command_line import Command
 
@@ -13,45 +14,7 @@ def names(command: Command, line: str) -> list[str]:
     return [row["name"].removeprefix(PREFIX) for row in rows]
 
 
-@cases(
-    ("line", "expected"),
-    (
-        "a prefix, as a subscription has it",
-        "org.apache.kafka.producer.request.latency",
-        ["producer.request.latency.avg", "producer.request.latency.max"],
-    ),
-    ("a name as JMX has it", "records-lag-max", ["consumer.fetch.manager.records.lag.max"]),
-    ("words of both", "PRODUCE throttled AVERAGE", ["producer.produce.throttle.time.avg"]),
-    (
-        "a KIP",
-        "kip-392",
-        ["consumer.fetch.manager.preferred.read.replica", "preferred-read-replica"],
-    ),
-    (
-        "a name of a KIP's draft",
-        "partition.queue.latency",
-        ["client.producer.partition.queue.latency"],
-    ),
-    (
-        "the draft's namespace, and its name of an average",
-        "org.apache.kafka/client.consumer.fetch.latency.avg60s",
-        ["client.consumer.fetch.latency"],
-    ),
-    ("one KIP", "throttle-time --kip KIP-936", ["ProducerIds.throttle-time"]),
-    ("a metric of brokers", "sumreplicalag", ["SumReplicaLag"]),
-    (
-        "one library and kind",
-        "consumer --client librdkafka --kind sum",
-        [
-            "consumer.connection.creation.total",
-            "consumer.coordinator.rebalance.latency.total",
-            "consumer.share.coordinator.heartbeat.total",
-            "consumer.share.fetch.manager.acknowledgements.send.total",
-            "consumer.share.fetch.manager.bytes.consumed.total",
-            "consumer.share.fetch.manager.fetch.total",
-        ],
-    ),
-)
+@cases(("line", "expected"), *case_tables.rows(__file__, "search"))
 def test_search(command: Command, line: str, expected: list[str]) -> None:
     assert names(command, line) == expected
 
@@ -114,26 +77,7 @@ def test_people_see_whole_names_and_how_many(command: Command) -> None:
 
 @cases(
     ("line", "code", "expected"),
-    (
-        "a slip",
-        "records-lagg-max",
-        1,
-        "nearest: org.apache.kafka.consumer.fetch.manager.records.lag.max",
-    ),
-    (
-        "a slip in one part of a name",
-        "throtle",
-        1,
-        "nearest: org.apache.kafka.consumer.fetch.manager.fetch.throttle.time.avg",
-    ),
-    ("no metric has both", "producer qwertz", 1, "'producer' and 'qwertz'"),
-    ("nothing near", "qwertz", 1, "`quotaflow metrics` lists all"),
-    ("another library's", "bufferpool --client librdkafka", 1, "no such metric"),
-    ("a library", "--client kafka-python", 2, "one of java librdkafka"),
-    ("a kind", "--kind counter", 2, "one of gauge sum"),
-    ("a KIP", "--kip KIP-1", 2, "one of KIP-714 KIP-936"),
-    ("a KIP without metrics", "--kip KIP-74", 1, "KIP-74 names no metric"),
-    ("two formats", "--json --csv", 2, "exclude each other"),
+    *case_tables.rows(__file__, "what_cannot_be_found_is_one_line_and_an_exit_code"),
 )
 def test_what_cannot_be_found_is_one_line_and_an_exit_code(
     command: Command, line: str, code: int, expected: str

@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ... import case_tables
 from ...cases import cases
 from ...command_line import Command, Printed
 from ...rows import HOSTILE, Row, quota, request, use
@@ -128,43 +129,7 @@ USER = ("--user", "alice", "--producer-byte-rate")
 
 @cases(
     ("quotas", "words", "clients"),
-    ("a quota of a user", [], (*USER, "1000"), ["audit", "exports"]),
-    (
-        "a client id with a quota of its own has its own bucket",
-        [quota(0, "producer_byte_rate", 9.0, user="alice", client_id="audit")],
-        (*USER, "1000"),
-        ["exports"],
-    ),
-    (
-        "so has one for which every client id of the user has one",
-        [quota(0, "producer_byte_rate", 9.0, user="alice", is_default_client_id=True)],
-        (*USER, "1000", "--client-id", "audit"),
-        ["audit"],
-    ),
-    (
-        "a quota of another kind takes nobody out",
-        [quota(0, "consumer_byte_rate", 9.0, user="alice", client_id="audit")],
-        (*USER, "1000"),
-        ["audit", "exports"],
-    ),
-    (
-        "a quota of the same client id for another user takes nobody out",
-        [quota(0, "producer_byte_rate", 9.0, user="bob", client_id="audit")],
-        (*USER, "1000"),
-        ["audit", "exports"],
-    ),
-    (
-        "a default is less specific",
-        [quota(0, "producer_byte_rate", 9.0, user=None, is_default_user=True)],
-        (*USER, "1000"),
-        ["audit", "exports"],
-    ),
-    (
-        "a client id of all users",
-        [],
-        ("--client-id", "audit", "--producer-byte-rate", "1000"),
-        ["audit"],
-    ),
+    *case_tables.rows(__file__, "who_shares_a_quota", quota, USER=USER),
 )
 def test_who_shares_a_quota(
     what_if_quota: WhatIf, quotas: list[Row], words: tuple[str, ...], clients: list[str]

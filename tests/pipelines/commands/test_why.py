@@ -7,6 +7,7 @@ import pytest
 
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ... import case_tables
 from ...cases import cases
 from ...command_line import Command, Printed, in_options
 from ...delta_tables import violation
@@ -151,30 +152,7 @@ def test_a_client_that_shares_a_bucket_is_told_with_whom(why: Why) -> None:
     assert "bob" not in out
 
 
-@cases(
-    ("rows", "expected"),
-    ("under its limit", [used(0, 15_000.0)], ["(75 %)", "Nothing throttled it in this time."]),
-    (
-        "without a quota, when no snapshot was taken",
-        [used(0, 15_000.0, None)],
-        ["Its client quotas are not known: `quotaflow snapshot`"],
-    ),
-    (
-        "throttled by what nobody knows",
-        [throttled(0, 15_000.0, limit=None, throttled_by=None)],
-        ["by a quota that no snapshot has"],
-    ),
-    (
-        "a quota callback class",
-        [used(0, 25_000.0, enforcement="callback")],
-        ["which may allow more or less"],
-    ),
-    (
-        "an estimate says so",
-        [used(0, 30.0, 50.0, quota_type="request_percentage", is_estimated=True)],
-        ["its clients used about 30 % of a thread at broker 2 (60 %)"],
-    ),
-)
+@cases(("rows", "expected"), *case_tables.rows(__file__, "what_is_said", used, throttled))
 def test_what_is_said(why: Why, rows: list[Row], expected: list[str]) -> None:
     out = why({"quota_usage": rows}, "User:dave").out
     assert [text for text in expected if text not in out] == []

@@ -7,41 +7,15 @@ from quotaflow.pipelines.snapshots import client_subscriptions
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.schemas.tables.declared import CLIENT_SUBSCRIPTIONS, CONFIGS
 
+from ... import case_tables
 from ...cases import cases
 from .snapshot_scenes import EVERY_S, Resources, Scene, answer, at, of_resources
 
 
 @cases(
     ("answers", "resources", "expected"),
-    (
-        "its last answer is what the resources give it",
-        [answer(5), answer(0, push_interval_ms=9)],
-        EVERY_S,
-        [("i1", ["all"], ["*"], 1_000, "as_predicted")],
-    ),
-    (
-        "in any order",
-        [answer(5, requested_metrics=["b", "a"])],
-        {"one": {"metrics": "a,b", "interval.ms": "1000", "match": "client_id=ord.*"}},
-        [("i1", ["one"], ["a", "b"], 1_000, "as_predicted")],
-    ),
-    (
-        "answered before they changed",
-        [answer(0)],
-        {"all": {"metrics": "a.", "interval.ms": "500"}},
-        [("i1", ["all"], ["a."], 500, "pending")],
-    ),
-    (
-        "answered since, and otherwise",
-        [answer(5)],
-        {"all": {"metrics": "a.", "interval.ms": "500"}},
-        [("i1", ["all"], ["a."], 500, "differs")],
-    ),
-    (
-        "matched by nothing",
-        [answer(5, requested_metrics=[], push_interval_ms=300_000)],
-        {"one": {"metrics": "a.", "match": "client_id=ord"}},
-        [("i1", [], [], 300_000, "as_predicted")],
+    *case_tables.rows(
+        __file__, "what_resources_give_a_client_beside_what_it_got", answer, EVERY_S=EVERY_S
     ),
     (
         "refused, of another cluster, or long ago",

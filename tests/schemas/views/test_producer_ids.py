@@ -6,6 +6,7 @@ from uuid import UUID
 
 from quotaflow.pipelines.results.declared import result_of
 
+from ... import case_tables
 from ...cases import cases, grouped
 from ...rows import LONG_AGO, Row, active, at, broker_config, counted, request, row, use
 from ...rule_rows import compute
@@ -287,30 +288,7 @@ EXPIRES = broker_config("producer.id.expiration.ms", "600000")
 
 @cases(
     ("active_rows", "state", "leaders", "partitions"),
-    ("no leader ever had it", [], "allocated", None, None),
-    ("it wrote lately", [active(400, 1, wrote_s=390)], "active", [1], ["t-0"]),
-    ("it wrote earlier", [active(400, 1, wrote_s=50)], "idle", [1], ["t-0"]),
-    ("so long ago that it expired", [active(900, 1, wrote_s=50)], "expired", [1], ["t-0"]),
-    (
-        "but for an open transaction",
-        [active(900, 1, wrote_s=50, current_transaction_start_offset=7)],
-        *("idle", [1], ["t-0"]),
-    ),
-    (
-        "its leader holds it no more",
-        [active(100, 1), active(400, 1, is_removed=True)],
-        *("expired", None, None),
-    ),
-    (
-        "on several leaders, no more on one",
-        [
-            active(100, 1, partition=1),
-            active(400, 1, wrote_s=390, partition=2, broker_id=2),
-            active(400, 1, is_removed=True, partition=1),
-            active(400, 1, wrote_s=300, topic="s"),
-        ],
-        *("active", [1, 2], ["s-0", "t-2"]),
-    ),
+    *case_tables.rows(__file__, "the_state_of_an_id_is_that_of_the_last_snapshot", active),
 )
 def test_the_state_of_an_id_is_that_of_the_last_snapshot(
     active_rows: list[Row], state: str, leaders: list[int] | None, partitions: list[str] | None

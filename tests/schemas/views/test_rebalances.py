@@ -8,6 +8,7 @@ import pytest
 
 from quotaflow.pipelines.results.declared import result_of
 
+from ... import case_tables
 from ...pipelines.results.groups import golden_groups
 from ...rows import Row, at, minute_of, row
 from ...rule_rows import compute
@@ -16,28 +17,9 @@ from .view_tables import Picked, Tables, assert_shown, picked
 
 JOINED, LEFT, MISSED = "member_joined", "member_left", "missed_heartbeats"
 SUBSCRIBED, PARTITIONS, UNKNOWN = "subscription_changed", "partitions_changed", "unknown"
-GOLDEN = {
-    # A member stops for the 620 ms in which its second request to join waits for the first.
-    "rdk-classic": [
-        (1, JOINED, "rdk-a", 1, None),
-        (2, JOINED, "rdk-b", 2, 31),
-        (3, SUBSCRIBED, "rdk-a", 2, 634),
-        (4, LEFT, "rdk-b", 1, 9),
-        (5, JOINED, "rdk-c", 2, 6),
-        (6, MISSED, "rdk-c", 1, 5),
-    ],
-    "rdk-consumer": [
-        (2, JOINED, "rdk-a", 1, None),
-        (3, JOINED, "rdk-b", 2, None),
-        (4, SUBSCRIBED, "rdk-a", 2, None),
-        (5, LEFT, "rdk-b", 1, None),
-        (6, JOINED, "rdk-c", 2, None),
-        (7, MISSED, "rdk-c", 1, None),
-    ],
-    "java-classic": [(1, JOINED, "java-a", 1, None)],
-    "java-consumer": [(2, JOINED, "java-a", 1, None)],
-    "java-share": [(2, JOINED, "java-s", 1, None), (3, JOINED, "java-s", 1, None)],
-}
+GOLDEN = case_tables.table(
+    __file__, "GOLDEN", JOINED=JOINED, SUBSCRIBED=SUBSCRIBED, LEFT=LEFT, MISSED=MISSED
+)
 COLUMNS = ("group_epoch", "trigger", "trigger_client_id", "members", "stopped_ms")
 
 
