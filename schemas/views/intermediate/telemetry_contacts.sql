@@ -110,8 +110,9 @@ elapsed AS (
 )
 SELECT
     *,
-    -- Rounded, for parts of an interval may add up to a little less than a whole one.
-    coalesce(round(sum(intervals) OVER since_push, 3), 0e0) AS elapsed_intervals
+    -- Rounded, for parts of an interval may add up to a little less than a whole one; to digits that
+    -- parts in ms of usual intervals do not end between, where engines round differently.
+    coalesce(round(sum(intervals) OVER since_push, 6), 0e0) AS elapsed_intervals
 FROM elapsed
 WINDOW since_push AS (
     PARTITION BY cluster_id, client_instance_id, previous_push

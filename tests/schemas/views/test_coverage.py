@@ -227,6 +227,13 @@ def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first() -> None:
     assert picked(contacts, "error_code", "previous_push") == [(0, None), (89, at(10))]
 
 
+def test_elapsed_intervals_do_not_end_where_engines_round_differently() -> None:
+    answers = [requested(0, push_interval_ms=400)]
+    content = {"telemetry_pushes": [push(1), push(3.059)], "telemetry_subscriptions": answers}
+    contacts = view("telemetry_contacts ORDER BY event_time DESC LIMIT 1", content)
+    assert picked(contacts, "elapsed_intervals") == [(5.1475,)]
+
+
 def test_a_refused_client_has_the_error_and_the_size() -> None:
     (client,) = covered(
         [
