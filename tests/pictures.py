@@ -27,8 +27,14 @@ from .pipelines.report.browser import Browser, browser
 
 FOLDER = Path(__file__).parents[1] / "docs" / "img"
 _CLUSTER = ClusterSection(name="demo", environment="three brokers", owner="platform team")
-_PRINCIPAL = "User:dave"
-"""One of the demo whose quota is too small."""
+_NAMES = {
+    "principal": "User:dave",
+    "client": "rdk-orders-alice",
+    "group": "sales-reports",
+    "topic": "orders",
+    "broker": "1",
+}
+"""Names of the demo by the kind of their page: dave's quota is too small, the group lags."""
 _DESK_PX, _PHONE_PX, _PAPER_PX = 1_280, 390, 794
 _MAX_BYTES = 300_000
 _DAY, _MINUTE = timedelta(days=1), timedelta(minutes=1)
@@ -80,7 +86,7 @@ _OF_FILE = (
 _SERVED = (
     _Picture("report-no-js", _DESK_PX, 1_100, "replication-throttles-and-moves", is_scripted=False),
 )
-_OF_NAME = _Picture("served-principal", 1_024, 2_050)
+_OF_NAMES = [_Picture(f"served-{kind}", 1_024, 2_050 if kind == "principal" else 1_200) for kind in _NAMES]
 
 
 def main() -> None:
@@ -108,7 +114,8 @@ def _of_served(shown: Browser, conf: config.Conf, now: datetime) -> None:
     with serving(site, ("127.0.0.1", 0), Access()) as url:
         for picture in _SERVED:
             picture.take(shown, _Address(url))
-        _OF_NAME.take(shown, _Address(f"{url}principal?name={quote(_PRINCIPAL)}"))
+        for picture, (kind, name) in zip(_OF_NAMES, _NAMES.items(), strict=True):
+            picture.take(shown, _Address(f"{url}{kind}?name={quote(name)}"))
 
 
 if __name__ == "__main__":
