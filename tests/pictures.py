@@ -86,7 +86,9 @@ _OF_FILE = (
 _SERVED = (
     _Picture("report-no-js", _DESK_PX, 1_100, "replication-throttles-and-moves", is_scripted=False),
 )
-_OF_NAMES = [_Picture(f"served-{kind}", 1_024, 2_050 if kind == "principal" else 1_200) for kind in _NAMES]
+_OF_NAMES = [
+    _Picture(f"served-{kind}", 1_024, 2_050 if kind == "principal" else 1_200) for kind in _NAMES
+]
 
 
 def main() -> None:

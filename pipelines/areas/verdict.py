@@ -133,9 +133,11 @@ def _rank(problem: Finding) -> int:
 
 def _when(scope: Scope, row: Row | None) -> str:
     since = [] if row is None else [diagnoses.when(row)]
-    is_old = scope.now - scope.until > _FRESH
-    age = texts.age(scope.until, scope.now)
-    seen = [f"last seen in the minute to {scope.until:%H:%M} UTC, {age} ago"]
+    # A group may lag an hour after its last request.
+    known = [row["until"]] if row is not None and row["is_ongoing"] and row["until"] else []
+    last = max([scope.until, *known])
+    is_old = scope.now - last > _FRESH
+    seen = [f"last seen in the minute to {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
     return ", ".join(filter(None, [*since, *(seen if is_old else [])]))
 
 

@@ -181,5 +181,20 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
     assert verdict.rank is None
     assert verdict.hint.startswith(
-        "fine sends 100 MB per hour to other racks without need: if fine (User"
+        "fine sends 100 MB per hour to other racks without need: if User:fine as fine is "
     )
+
+
+def test_a_symptom_that_goes_on_was_seen_when_it_was_known_last(tmp_path: Path) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    seen = [used(second, RATE, 10.0, **each, amount=9) for second, each in ((0, BAD), (3600, FINE))]
+    make_tables_and_answers(warehouse, {"quota_usage": seen})
+    lag = {"group_id": "bad", "topic": "orders", "lag": 5, "trend": "growing", "rank": 1}
+    lag |= {"cause": "no_members", "confidence": 0.95, "detail": "Empty", "known_at": at(3600)}
+
+    def when() -> str:
+        return why(FolderReader(warehouse), "bad", HALF_AN_HOUR, None, config.Conf()).verdict.when
+
+    assert when().startswith("last seen in the minute to 12:01 UTC")
+    make_table(warehouse, TABLES["why_groups_lag"], [row("why_groups_lag", 3600, lag)])
+    assert when().startswith("last seen in the minute to 13:00 UTC")
