@@ -61,13 +61,15 @@ def lines(golden: Path, push: dict[str, Any]) -> list[bytes]:
     joined = {"memberId": MEMBER, "members": [{"memberId": MEMBER}]}
     header = mine[0]["requestHeader"] | {"requestApiKeyName": "JOIN_GROUP"}
     join = mine[0] | {"requestHeader": header, "request": joined, "response": joined}
-    ann = _of_ann(push)
+    header = _of_ann(push)["requestHeader"]
+    # A request that comes again counts once: each push is a request of its own.
+    pushes = [_of_ann(push) | {"requestHeader": header | {"correlationId": -n}} for n in (1, 2, 3)]
     return [
         *map(encoded, mine),
         encoded(join),
-        pushing(ann, PAYLOAD),
-        pushing(ann, f"%%%{NAME}"),
-        pushing(ann, f"\xff{NAME}".encode("latin-1")),
+        pushing(pushes[0], PAYLOAD),
+        pushing(pushes[1], f"%%%{NAME}"),
+        pushing(pushes[2], f"\xff{NAME}".encode("latin-1")),
         f"torn {NAME} {MACHINE}".encode(),
     ]
 
