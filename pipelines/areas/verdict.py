@@ -134,8 +134,8 @@ def _rank(problem: Finding) -> int:
 def _when(scope: Scope, row: Row | None) -> str:
     since = [] if row is None else [diagnoses.when(row)]
     # A group may lag an hour after its last request.
-    known = [row["until"]] if row is not None and row["is_ongoing"] and row["until"] else []
-    last = max([scope.until, *known])
+    until = [row["until"]] if row is not None and row["is_ongoing"] and row["until"] else []
+    last = max([scope.until, *until])
     is_old = scope.now - last > _FRESH
     seen = [f"last seen in the minute to {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
     return ", ".join(filter(None, [*since, *(seen if is_old else [])]))
