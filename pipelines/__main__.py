@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import sys
+import threading
 from typing import Annotated
 
 import typer
@@ -40,6 +41,7 @@ _REMEDIES = {
 _NO_ROOM = re.compile("failed to map segment|cannot allocate memory|can't start new thread", re.I)
 _MORE_MEMORY = "allow this process more memory, address space (ulimit -v) or threads (ulimit -u)"
 _NEW_OBJECTS = 100_000
+_SHORT_S = 10.0
 # Packages above this one, such as the demo, add their commands here: pipelines may not import them.
 ENTRY_POINTS = "quotaflow.commands"
 
@@ -167,9 +169,7 @@ def main() -> None:
     """The console script, and the entry point of tasks on Databricks."""
     # Of numpy, which pyarrow imports: its threads take a tenth of the time of a short command.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What modules define stays: to seek cycles in it takes a tenth of that time, also at the end.
-    gc.set_threshold(_NEW_OBJECTS)
-    atexit.register(gc.freeze)
+    _seek_no_cycles_at_first()
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # Names are any text, and rows go to files under any locale. In a notebook the
@@ -183,6 +183,20 @@ def main() -> None:
     code = execute(sys.argv[1:])
     if code:
         sys.exit(code)
+
+
+def _seek_no_cycles_at_first() -> None:
+    """Leave the cycles of the first seconds: what modules define stays.
+
+    To seek cycles takes a tenth of the time of a short command, also at its end. A command that
+    goes on, such as `serve`, seeks them as usual.
+    """
+    usual = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS)
+    later = threading.Timer(_SHORT_S, gc.set_threshold, usual)
+    later.daemon = True
+    later.start()
+    atexit.register(gc.freeze)
 
 
 def _open_streams() -> None:

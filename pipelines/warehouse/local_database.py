@@ -307,8 +307,12 @@ class _Clock:
         self.left_s -= time.monotonic() - started
         if is_over:
             raise QueryError(LATE.format(self.limit_s))
-        with self._errors():
-            return future.result()
+        try:
+            with self._errors():
+                return future.result()
+        finally:
+            # It has the error, whose traceback has this frame: a cycle that keeps the database.
+            del future
 
     def stop(self) -> None:
         """End what another thread runs."""

@@ -1,6 +1,8 @@
 """Reading Delta tables without a JVM, and refusing what is no query."""
 
+import gc
 import time
+import weakref
 from datetime import timedelta
 from pathlib import Path
 
@@ -250,3 +252,19 @@ def test_a_with_may_bear_the_name_of_a_table_that_was_never_made(warehouse: Ware
         FolderReader(warehouse), "WITH brokers AS (SELECT 1 AS n) SELECT n FROM brokers"
     )
     assert rows == [{"n": 1}]
+
+
+def test_a_reader_ends_with_its_last_user_although_a_query_failed(
+    warehouse: Warehouse, fill: Fill
+) -> None:
+    fill("requests", [{"event_time": NOON}])
+    gc.disable()
+    try:
+        reader = FolderReader(warehouse)
+        with pytest.raises(QuotaflowError, match="no_such_column"):
+            reader.rows("SELECT no_such_column FROM requests")
+        seen = weakref.ref(reader)
+        del reader
+        assert seen() is None
+    finally:
+        gc.enable()
