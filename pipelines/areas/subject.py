@@ -55,7 +55,7 @@ _PLACES = (
         ("quota_usage", "client_coverage"),
         "left(client_id, length({prefix})) = {prefix}",
         "client_id AS name, NULL AS client_id",
-        f"GROUP BY client_id ORDER BY client_id LIMIT {_MAX_NAMES}",
+        f"GROUP BY client_id ORDER BY name LIMIT {_MAX_NAMES}",
     ),
     _Place(_BROKER, ("brokers", "quota_usage"), "broker_id = {broker_id}", limit="LIMIT 1"),
     _Place(_ADDRESS, ("address_clients", "client_coverage"), "{is_address}", limit="LIMIT 1"),
@@ -226,7 +226,8 @@ class _Lookup:
         ]
         every: dict[str, list[dict[str, Any]]] = {place.kind: [] for place in places}
         if queries:
-            query = f"SELECT * FROM ({' UNION '.join(queries)}) AS named ORDER BY name, client_id"
+            rows = " UNION ALL ".join(queries)
+            query = f"SELECT DISTINCT * FROM ({rows}) AS named ORDER BY name, client_id"
             for row in self.rows(query, broker_id=str(self.broker_id)):
                 every[row["kind"]].append(row)
         return every
@@ -249,6 +250,11 @@ def resolve(reader: Reader, of_cluster: str, name: str, day: datetime) -> Subjec
         raise UnknownNameError(_unknown(lookup)) from None
 
 
+def _like(pattern: str, matches: int) -> str:
+    left_out = f" (the first {_MAX_ALIKE})" if matches > _MAX_ALIKE else ""
+    return f"{counted(matches, 'client id')} like {pattern}{left_out}"
+
+
 def _resolved(lookup: _Lookup) -> Subject:
     name = lookup.name
     of_places, of_requests, of_metrics, of_others = each(
@@ -263,7 +269,7 @@ def _resolved(lookup: _Lookup) -> Subject:
     others = [*of_requests, *of_metrics, *_others(lookup, of_kind)]
     meanings = [
         *(f"principal {principal}" for principal in principals),
-        *([f"{counted(len(alike), 'client id')} like {name}"] if alike else []),
+        *([_like(name, len(alike))] if alike else []),
         *([f"client id {name}"] if of_kind[_CLIENT_ID] else []),
         *dict.fromkeys(meaning for meaning, _ in others),
         *(f"topic {topic}" for topic in topics),

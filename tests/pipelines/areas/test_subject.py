@@ -1,11 +1,15 @@
 """What a name means to `quotaflow why`: each kind of name, in the forms that people write."""
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.subject import Subject, UnknownNameError, resolve
+from quotaflow.pipelines.config.cluster import is_like
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -42,9 +46,12 @@ CONTENT: dict[str, list[Row]] = {
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> FolderReader:
-    folder: Path = tmp_path_factory.mktemp("subject")
+    return made(tmp_path_factory.mktemp("subject"), CONTENT)
+
+
+def made(folder: Path, content: dict[str, list[Row]]) -> FolderReader:
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
-    make_tables(warehouse, CONTENT)
+    make_tables(warehouse, content)
     return FolderReader(warehouse)
 
 
@@ -100,6 +107,24 @@ def test_a_pattern_is_the_client_ids_that_it_matches(reader: FolderReader) -> No
     assert resolved(reader, "exp*").client_ids == ("exp*", "exports")
     with pytest.raises(UnknownNameError):
         resolved(reader, "e*xp")
+
+
+@given(st.text("ab\n."), st.text("ab.*"))
+def test_a_star_is_any_text_and_nothing_else_is_special(text: str, pattern: str) -> None:
+    assert is_like(text, pattern) == fnmatchcase(text, pattern)
+
+
+def test_a_client_cannot_choose_an_id_that_no_search_ends() -> None:
+    assert not is_like("a" * 2_000, "a*" * 30 + "b")
+
+
+def test_the_client_ids_beyond_the_most_are_counted(tmp_path: Path) -> None:
+    many = [
+        used(0, "producer_byte_rate", 9.0, **DAVE | {"client_id": f"app-{n}"}) for n in range(201)
+    ]
+    subject = resolved(made(tmp_path, {"quota_usage": many}), "app-*")
+    assert subject.meanings == ("201 client ids like app-* (the first 200)",)
+    assert len(subject.client_ids) == 1 + 200
 
 
 @pytest.mark.parametrize(
