@@ -146,7 +146,8 @@ def search(seed: int, plans: int, *, is_bounded: bool = True) -> int:
 
 
 def test_a_thousand_plans_of_forged_tables_stay_within_the_bounds() -> None:
-    assert search(random.randrange(2**32), 1_000) > 30
+    # About 40 writes; few of them show that the search still gets as far as to write.
+    assert search(random.randrange(2**32), 1_000) > 5
 
 
 def test_the_search_finds_what_is_not_bounded() -> None:
