@@ -65,7 +65,7 @@ translations: $(READY)
 	@$(BIN)/python -m quotaflow.pipelines.results.answers.all_translations
 
 archives: broker-archive
-	@$(BIN)/python tests/spark_home.py > $(ARCHIVES)
+	@$(BIN)/python tests/spark_home.py > $(ARCHIVES).new && mv $(ARCHIVES).new $(ARCHIVES)
 
 $(ARCHIVES): $(READY)
 	@$(MAKE) --no-print-directory archives
