@@ -34,7 +34,10 @@ Answer = dict[str, Any]
 _WAIT_S, _LOOK_S = 30, 0.2
 
 Name = Annotated[
-    str, Field(description="A principal, client id, group, topic, address, or broker-1.")
+    str,
+    Field(
+        description="A principal, client id or app-* for several, group, topic, address, broker-1."
+    ),
 ]
 Lookback = Annotated[str, Field(description="How far back from the end: 5m, 1h, 1d.")]
 At = Annotated[str, Field(description=f"End, as {times.FORMS}; empty: the newest window.")]
