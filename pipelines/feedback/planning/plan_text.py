@@ -17,7 +17,7 @@ from quotaflow.pipelines.feedback.configs.change import (
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
-from quotaflow.pipelines.terminal import grid, texts, values
+from quotaflow.pipelines.terminal import grid, values
 from quotaflow.udfs.counted import counted
 
 _ROW = (
@@ -169,19 +169,20 @@ def blocked_lines(plan: Plan) -> Iterator[str]:
     yield from plan.unmade
     if plan.halt is not None:
         yield values.visible(plan.halt.reason)
-    of_reason: dict[tuple[str, str], list[str]] = {}
-    for each in plan.blocked:
+    yield from _blocked_lines(plan.changes, plan.blocked)
+
+
+def _blocked_lines(changes: Iterable[Change], blocked: Iterable[BlockedChange]) -> Iterator[str]:
+    """A line of each reason with all that it blocks, and the cluster where there are several."""
+    of_reason: dict[tuple[str, str], dict[str, None]] = {}
+    for each in blocked:
         entity = each.desired.entity
-        of_reason.setdefault((entity.cluster_id, each.reason), []).append(entity.text)
-    clusters = {change.desired.entity.cluster_id for change in plan.changes}
+        of_reason.setdefault((entity.cluster_id, each.reason), {})[entity.text] = None
+    clusters = {change.desired.entity.cluster_id for change in changes}
     is_one = len(clusters | {cluster_id for cluster_id, _ in of_reason}) == 1
     for (cluster_id, reason), entities in of_reason.items():
         where = "" if is_one else f" in cluster {cluster_id}"
-        yield values.visible(f"blocked: {texts.names(entities)}{where}: {reason}")
-
-
-def _blocked_line(each: BlockedChange) -> str:
-    return f"{each.desired.entity}: {each.reason}"
+        yield values.visible(f"blocked: {', '.join(entities)}{where}: {reason}")
 
 
 def outcome_lines(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -214,8 +215,7 @@ def left_alone_lines(restore_plan: RestorePlan) -> Iterator[str]:
         yield values.visible(f"left alone: {each.key[0]}: {each.key[1]}: {each.reason}")
     for entity, key in restore_plan.unanswered:
         yield values.visible(f"not reached: {entity}: {key}: it waits for the next run")
-    for line in dict.fromkeys(_blocked_line(each) for each in restore_plan.blocked):
-        yield values.visible(f"blocked: {line}")
+    yield from _blocked_lines(restore_plan.changes, restore_plan.blocked)
     for refused in restore_plan.refused:
         entity, key = refused.key
         yield values.visible(f"refused: {entity}: {key}: {refused.why}")
