@@ -183,7 +183,7 @@ def _is_true(condition: tuple[str, ...], row: Row) -> bool:
         return cell is not None and float(cell) > float(value)
     if sign:
         return (str(cell) == value) is (sign == "=")
-    return cell is not None
+    return cell not in {None, ""}
 
 
 def _columns(template: str) -> Iterator[str]:
