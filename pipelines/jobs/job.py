@@ -83,7 +83,7 @@ class Job:
         checkpoint = environment.warehouse.checkpoint(self.name)
         now_ms = time.time_ns() // 1_000_000
         query_id = checkpoints.query_id(checkpoint)
-        batch = sinks.Batch(environment.warehouse, self.name, query_id, now_ms, "/refresh")
+        batch = sinks.Batch(environment.warehouse, self.name, query_id, now_ms, has_time_id=True)
         maintainer.refresh(environment.spark, batch)
 
 

@@ -132,14 +132,13 @@ class RollUp:
 
     def run(self, due: Sequence[OldRange]) -> None:
         """Replace the rows of each range, in one commit each, and count them."""
-        # A log keeps the last batch of each query for ever: all roll-ups are batches of one.
         first = time.time_ns() // 1_000_000
         with opened({}, self.conf.results.task_memory_mb) as database:
             for batch_id, old in enumerate(due, first):
                 written = (
                     self._in_catalog(old) if self._has_catalog else self._in_folder(old, database)
                 )
-                batch = Batch(self.warehouse, "upkeep", "roll_up", batch_id)
+                batch = Batch(self.warehouse, "upkeep", "roll_up", batch_id, has_time_id=True)
                 counts = [
                     Count("in", old.row_count, "quota_usage", _REASON),
                     Count("out", written, "quota_usage", _REASON),

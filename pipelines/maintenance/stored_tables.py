@@ -3,7 +3,7 @@
 In a catalog by Spark. In a folder and in an object store by DuckDB and delta-rs, without a JVM.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
@@ -141,9 +141,7 @@ class ByDeltaRs:
     def remove(self, batch: Batch, table: Table, where: str, stay: str | None) -> None:
         """As `StoredTables`."""
         rows = self.rows(table, stay or "SELECT * FROM stored WHERE false", table.arrow)
-        # pipeline_progress has a commit of this batch, which counts what is removed now.
-        removal = replace(batch, part=f"{batch.part}/removal")
-        removal.replace_rows(self.open_session, rows, table, Replaced(None, as_in_delta(where)))
+        batch.replace_rows(self.open_session, rows, table, Replaced(None, as_in_delta(where)))
 
     def compact(self, table: Table, today: date) -> None:
         """As `StoredTables`."""

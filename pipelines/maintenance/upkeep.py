@@ -107,7 +107,8 @@ class Upkeep:
         days = self.conf.upkeep.days(table.name)
         if days is None:
             return pending
-        batch = Batch(self.warehouse, JOB, JOB, time.time_ns() // 1_000_000, f"/{table.name}")
+        now_ms = time.time_ns() // 1_000_000
+        batch = Batch(self.warehouse, JOB, JOB, now_ms, has_time_id=True)
         old = retention.find(self.tables, table, retention.cutoff(self.now, days))
         if not old.total:
             return pending

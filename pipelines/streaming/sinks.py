@@ -40,7 +40,8 @@ class Batch:
 
     `part` distinguishes writers that append to the same table in one batch. `replayed` says that an
     earlier run started this batch, so that some of its appends may be skipped. Observed metrics of
-    a skipped append never arrive.
+    a skipped append never arrive. `has_time_id` says that `batch_id` is the time and no run replays
+    the batch: its rows are written always, since after a clock went back all would be skipped.
     """
 
     warehouse: Warehouse
@@ -49,6 +50,7 @@ class Batch:
     batch_id: int
     part: str = ""
     replayed: bool = False
+    has_time_id: bool = False
 
     @property
     def takes_files(self) -> bool:
@@ -84,7 +86,8 @@ class Batch:
 
     def append_rows(self, open_session: OpenSession, rows: pa.Table, table: Table) -> None:
         """As `append`, for rows that the driver has."""
-        row_writer.append(open_session, self.warehouse, table, rows, self._app)
+        app = None if self.has_time_id else self._app
+        row_writer.append(open_session, self.warehouse, table, rows, app)
 
     def append_files(
         self, open_session: OpenSession, files: Sequence[Mapping[str, Any]], table: Table
@@ -96,7 +99,8 @@ class Batch:
         self, open_session: OpenSession, rows: pa.Table, table: Table, old: Replaced
     ) -> None:
         """Replace rows by these, which the driver has; at most once per table and batch."""
-        row_writer.replace(open_session, self.warehouse, table, rows, old, app=self._app)
+        app = None if self.has_time_id else self._app
+        row_writer.replace(open_session, self.warehouse, table, rows, old, app=app)
 
     def is_appended(self, spark: "SparkSession", table: Table) -> bool:
         """Whether this batch appended to a table before its replay."""
@@ -133,6 +137,8 @@ class Batch:
 
     def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
         writer = frame.select(table.column_names).write.format("delta")
+        if self.has_time_id:
+            return writer
         writer = writer.option("txnAppId", self.query_id + self.part)
         return writer.option("txnVersion", self.batch_id).option("userMetadata", self._name)
 

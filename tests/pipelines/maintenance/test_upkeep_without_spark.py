@@ -100,6 +100,17 @@ def test_what_a_run_by_itself_counted_goes_with_its_time(filled: Warehouse, fill
     assert len(rows(filled, "pipeline_progress")) == LEFT["pipeline_progress"]
 
 
+def test_old_rows_go_after_a_clock_went_back(
+    filled: Warehouse, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time_ns", lambda: 2_000_000_000 * 10**9)
+    tend(filled)
+    fill("requests", [{"cluster_id": "c", "event_time": OLD}])
+    monkeypatch.setattr("time.time_ns", lambda: 1_900_000_000 * 10**9)
+    tend(filled)
+    assert len(rows(filled, "requests")) == LEFT["requests"]
+
+
 def test_a_second_run_changes_nothing(filled: Warehouse) -> None:
     tend(filled)
     before = versions(filled)
