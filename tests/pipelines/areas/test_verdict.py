@@ -188,7 +188,8 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
 def test_a_symptom_that_goes_on_was_seen_when_it_was_known_last(tmp_path: Path) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     seen = [used(second, RATE, 10.0, **each, amount=9) for second, each in ((0, BAD), (3600, FINE))]
-    make_tables_and_answers(warehouse, {"quota_usage": seen})
+    groups = [row("groups", 0, {"group_id": "bad", "is_removed": False})]
+    make_tables_and_answers(warehouse, {"quota_usage": seen, "groups": groups})
     lag = {"group_id": "bad", "topic": "orders", "lag": 5, "trend": "growing", "rank": 1}
     lag |= {"cause": "no_members", "confidence": 0.95, "detail": "Empty", "known_at": at(3600)}
 
