@@ -123,7 +123,7 @@ def _summary(report: HealthReport) -> Iterator[str]:
     if report.is_well:
         refused = any(job.rows_refused for job in report.jobs)
         is_silent = silent or report.incidents or refused
-        yield "there is no problem" if is_silent else "all is well"
+        yield "no job failed" if is_silent else "all is well"
 
 
 def _plan(report: HealthReport) -> str:

@@ -118,7 +118,7 @@ def test_an_answer_that_is_not_up_to_date_is_said(status_of: Status, warehouse: 
         "refused points",
         {"out": 993, "refused": 7},
         "its receiver refused 7 points in its last hour of work",
-        "there is no problem",
+        "no job failed",
     ),
 )
 def test_what_a_job_cannot_help_is_said_and_no_problem(
