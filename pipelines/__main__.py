@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import sys
-import threading
+import time
 from typing import Annotated
 
 import typer
@@ -191,11 +191,16 @@ def _seek_no_cycles_at_first() -> None:
     To seek cycles takes a tenth of the time of a short command, also at its end. A command that
     goes on, such as `serve`, seeks them as usual.
     """
-    usual = gc.get_threshold()
+    usual, until = gc.get_threshold(), time.monotonic() + _SHORT_S
+
+    def ask(_phase: str, _info: dict[str, int]) -> None:
+        if time.monotonic() > until and ask in gc.callbacks:
+            gc.callbacks.remove(ask)
+            gc.set_threshold(*usual)
+
+    # No timer: `sql` starts its process faster while there is no other thread.
+    gc.callbacks.append(ask)
     gc.set_threshold(_NEW_OBJECTS)
-    later = threading.Timer(_SHORT_S, gc.set_threshold, usual)
-    later.daemon = True
-    later.start()
     atexit.register(gc.freeze)
 
 
