@@ -22,8 +22,8 @@ CLASSIC = {"_jvm", "_jsc", "sparkContext", "rdd"}
 CLASSIC_ALLOWED = ("pipelines/spark/session.py", "demo/")
 # A session may refuse these or lack them, so one module each has the way to go on without.
 ONE_PLACE = {
-    "persist": "pipelines/spark/frames.py",
-    "cache": "pipelines/spark/frames.py",
+    "persist": "pipelines/spark/caching.py",
+    "cache": "pipelines/spark/caching.py",
     "createDataFrame": "pipelines/spark/frames.py",
     "py4j": "pipelines/spark/spark_errors.py",
     # A connection of DuckDB from elsewhere would take times in the zone of the machine.
@@ -184,7 +184,7 @@ def test_every_tool_is_given_every_folder() -> None:
         ["createDataFrame", "py4j"],
     ),
     ("caching", "pipelines/x.py", "frame.persist()\nframe.cache()", ["cache", "persist"]),
-    ("caching in its place", "pipelines/spark/frames.py", "frame.persist()", []),
+    ("caching in its place", "pipelines/spark/caching.py", "frame.persist()", []),
     ("a connection", "pipelines/a.py", "duckdb.connect().cursor()", ["duckdb.connect"]),
     ("a connection by its name", "demo/a.py", "from duckdb import sql", ["duckdb.sql"]),
     ("connections in their place", "udfs/engine/connections.py", "duckdb.connect()", []),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from quotaflow.pipelines.spark.frames import cached, without
+from quotaflow.pipelines.spark.caching import cached
+from quotaflow.pipelines.spark.frames import without
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.warehouse import OpenSession

@@ -13,7 +13,8 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
-from quotaflow.pipelines.spark.frames import cached, without
+from quotaflow.pipelines.spark.caching import cached
+from quotaflow.pipelines.spark.frames import without
 from quotaflow.pipelines.streaming.sinks import Batch, Count, rows_by_cluster
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange, any_of, merged
 from quotaflow.schemas.tables.declared import CLIENT_METRICS, TELEMETRY_PUSHES

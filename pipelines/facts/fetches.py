@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.compute.relations import FolderRelations
 from quotaflow.pipelines.config import FetchSessionsSection
-from quotaflow.pipelines.spark.frames import cached
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.row_writer import Replaced

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.facts import duplicates
-from quotaflow.pipelines.spark.frames import cached
+from quotaflow.pipelines.spark.caching import cached
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.known_brokers import known_brokers
 from quotaflow.pipelines.warehouse.readers import reader_of

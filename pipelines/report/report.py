@@ -1,11 +1,10 @@
 """A report on one cluster: every section, or the command that fills its tables."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.pipeline import SECTION_FAILED
-from quotaflow.pipelines.areas.scope import MAX_POINTS, MAX_ROWS, Scope
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report import (
@@ -23,20 +22,15 @@ from quotaflow.pipelines.report import (
     replication,
     teams,
     telemetry,
-    templates,
 )
-from quotaflow.pipelines.report.first_screen import blocks, first_screen
-from quotaflow.pipelines.report.head import head
+from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.incidents import cards
+from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.reader import each
 from quotaflow.schemas.levels import IN_WORDS
 from quotaflow.schemas.tables.catalog import TABLES
-
-if TYPE_CHECKING:
-    from quotaflow.pipelines.report.first_screen import Block
-    from quotaflow.pipelines.report.incidents import Card
 
 SECTIONS: tuple[tuple[str, Callable[[Scope], ReportSection]], ...] = (
     (overview.TITLE, overview.section),
@@ -80,30 +74,3 @@ def _made(title: str, section: Callable[[Scope], ReportSection], scope: Scope) -
         failure = f"It could not be computed: {error}"
         alarm = Finding(text=failure, problem=SECTION_FAILED)
         return ReportSection(title, sentences=(failure,), alarms=(alarm,))
-
-
-_TEMPLATE, _STYLE = "page.html.j2", "page.css"
-
-
-def page(
-    sections: "Sequence[ReportSection]",
-    scope: "Scope",
-    blocks: "Sequence[Block]" = (),
-    cards: "Sequence[Card]" = (),
-) -> str:
-    """HTML of the first screen, with cards, alarms of the sections and `blocks`, and of sections.
-
-    Every text is escaped. Raises MissingToolError if jinja2 is not installed.
-    """
-    return (
-        templates.environment()
-        .get_template(_TEMPLATE)
-        .render(
-            sections=sections,
-            shown=first_screen(sections, blocks, cards),
-            head=head(scope),
-            max_rows=MAX_ROWS,
-            max_points=MAX_POINTS,
-            style=templates.read(_STYLE),
-        )
-    )

@@ -1,7 +1,6 @@
-"""Arrow rows as a frame, and frames that Spark keeps: the only place that does either."""
+"""Arrow rows as a frame: the only place that passes rows to Spark."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING
@@ -33,24 +32,3 @@ def without(rows: "DataFrame", others: "DataFrame", names: Iterable[str]) -> "Da
     """The rows that equal no other in all of `names`; null equals null."""
     same = null_safe(names, "rows", "others")
     return rows.alias("rows").join(others.alias("others"), same, "left_anti")
-
-
-@contextmanager
-def cached(frame: "DataFrame") -> Iterator["DataFrame"]:
-    """The frame, cached by Spark until the block ends.
-
-    If a session refuses to cache (serverless compute may), each use computes the frame again. So
-    callers must not depend on the cache.
-    """
-    from pyspark.errors import PySparkException  # noqa: PLC0415  not a base dependency
-
-    try:
-        kept = frame.persist()
-    except PySparkException:
-        # An error in the frame itself is raised at its first use.
-        yield frame
-        return
-    try:
-        yield kept
-    finally:
-        kept.unpersist()

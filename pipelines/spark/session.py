@@ -13,16 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from importlib import resources
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import ZIP_DEFLATED, ZipFile
 
 from quotaflow.pipelines.config import SparkSection
 from quotaflow.pipelines.config.runtime import TIME_ZONE
 from quotaflow.pipelines.errors import MissingToolError
-from quotaflow.pipelines.spark import jars
+from quotaflow.pipelines.spark import jars, worker_archive
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 
 if TYPE_CHECKING:
@@ -253,7 +249,9 @@ def settings(
     given = ours | conf.conf | {_JAVA_OPTIONS: " ".join(java_options).strip()}
     given[_JARS] = ",".join([*map(str, paths), *filter(None, [conf.conf.get(_JARS)])])
     if not conf.master.startswith("local"):
-        given[_PY_FILES] = ",".join(filter(None, [conf.conf.get(_PY_FILES), str(package())]))
+        given[_PY_FILES] = ",".join(
+            filter(None, [conf.conf.get(_PY_FILES), str(worker_archive.package())])
+        )
     return given
 
 
@@ -287,31 +285,3 @@ def _basics(conf: SparkSection) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.sql.streaming.stopTimeout": "30000",
     }
-
-
-_ON_WORKERS = ("schemas", "udfs")
-
-
-def package() -> Path:
-    """A zip of the packages whose functions run on workers; removed when this process ends.
-
-    Workers must have the compiled packages that these import (pyarrow, duckdb, protobuf ...).
-    """
-    folder = tempfile.mkdtemp(prefix="quotaflow-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = Path(folder, "quotaflow.zip")
-    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-        archive.mkdir("quotaflow")
-        for name in _ON_WORKERS:
-            _add(archive, files(f"quotaflow.{name}"), f"quotaflow/{name}")
-    return path
-
-
-def _add(archive: ZipFile, folder: Traversable, name: str) -> None:
-    # Python finds a package without __init__ in a zip only where the folder has an entry.
-    archive.mkdir(name)
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        if each.is_file():
-            archive.writestr(f"{name}/{each.name}", each.read_bytes())
-        elif each.name != "__pycache__":
-            _add(archive, each, f"{name}/{each.name}")

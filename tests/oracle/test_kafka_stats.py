@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quotaflow.udfs.rules.quota_rate import Rate, SimpleRate
-from quotaflow.udfs.rules.what_if import TokenBucket
+from quotaflow.udfs.rules.token_bucket import TokenBucket
 
 START = 1_700_000_000_000
 

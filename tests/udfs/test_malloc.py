@@ -4,14 +4,14 @@ import platform
 import subprocess
 import sys
 
-from quotaflow.udfs.otlp.batch import keep_freed
+from quotaflow.udfs.malloc import keep_freed
 
 IS_GLIBC = platform.libc_ver()[0] == "glibc"
 PASSES, COLUMNS, COLUMN_BYTES = 20, 16, 1 << 20
 SCRIPT = f"""
 import resource, sys
 import numpy as np
-from quotaflow.udfs.otlp.batch import keep_freed
+from quotaflow.udfs.malloc import keep_freed
 
 if sys.argv[1] == "kept":
     keep_freed()

@@ -1,13 +1,12 @@
 """A batch of decompressed payloads: which points are kept, and which payloads are unreadable."""
 
-import ctypes
 from dataclasses import dataclass
-from functools import cache
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from quotaflow.udfs.malloc import keep_freed
 from quotaflow.udfs.otlp.arrays import Codes, Flags, Ints, Unsigned
 from quotaflow.udfs.otlp.attribute_sets import AttributeSets
 from quotaflow.udfs.otlp.bad_text import over
@@ -178,24 +177,3 @@ def _combined(*columns: Ints | Codes) -> Ints:
 def _dense(column: Ints | Unsigned) -> Ints:
     codes: Ints = pa.array(column).dictionary_encode().indices.to_numpy().astype(np.int64)
     return codes
-
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_KEPT_BYTES = 64 << 20
-# glibc accepts no more.
-_LARGEST_FROM_HEAP_BYTES = 32 << 20
-
-
-@cache
-def keep_freed() -> bool:
-    """Have this process keep memory that it frees; false if the C library has no such setting.
-
-    Columns of a batch are allocated and freed together, megabytes each. By default glibc returns
-    them to the system, and new pages then cost a quarter of the time to decode the next batch.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return False
-    settings = ((_MMAP_THRESHOLD, _LARGEST_FROM_HEAP_BYTES), (_TRIM_THRESHOLD, _KEPT_BYTES))
-    return all(mallopt(parameter, value) == 1 for parameter, value in settings)

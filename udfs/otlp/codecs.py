@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from quotaflow.udfs.otlp.varints import varint
+
 COMPRESSION_NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 """Kafka's compression ids 0 to 4 by name (org.apache.kafka.common.record.CompressionType)."""
 
@@ -172,24 +174,3 @@ def _block_size(block: bytes) -> int:
         return varint(block, 0, _SIZE_BYTES)[0]
     except (ValueError, IndexError):
         raise UnreadableError("corrupt_payload", "snappy: the block has no length") from None
-
-
-_CONTINUED = 0x80
-_BITS = 7
-
-
-def varint(data: bytes, at: int, most_bytes: int) -> tuple[int, int]:
-    """The unsigned number at `at`, and where it ends.
-
-    ValueError when it takes more than `most_bytes`, IndexError when the data ends within it.
-    """
-    first = data[at]
-    if first < _CONTINUED:  # nearly all are
-        return first, at + 1
-    value = 0
-    for index in range(most_bytes):
-        byte = data[at + index]
-        value |= (byte & ~_CONTINUED) << (_BITS * index)
-        if not byte & _CONTINUED:
-            return value, at + index + 1
-    raise ValueError(f"a number of more than {most_bytes} bytes")

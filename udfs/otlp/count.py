@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.descriptor import Descriptor
 from opentelemetry.proto.metrics.v1 import metrics_pb2
 
-from quotaflow.udfs.otlp.codecs import varint
+from quotaflow.udfs.otlp.varints import varint
 
 _WIRE_TYPE_BITS, _WIRE_TYPE = 3, 7
 _VARINT, _LEN = 0, 2

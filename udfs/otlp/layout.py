@@ -9,7 +9,7 @@ metric without a layout (`None`) is read by protobuf itself.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quotaflow.udfs.otlp.codecs import varint
+from quotaflow.udfs.otlp.varints import varint
 
 LEN, _FIXED64, _VARINT = 2, 1, 0
 _NAME, _DESCRIPTION, _UNIT = 1, 2, 3

@@ -1,18 +1,15 @@
 """What an answer is: its table, its text, and how far back it reads each input."""
 
 import hashlib
-import types
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import files
-from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 
 from quotaflow.pipelines.warehouse import kept_translations, views
 from quotaflow.schemas.answer_head import Lookback
-from quotaflow.schemas.table import DOUBLE, LONG, STRING, Table
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES, required
 
 
@@ -93,28 +90,3 @@ class Answer:
         texts += [] if self.derive is None else [repr(self.derive.schema), self.derive.code]
         whole = "\n".join([*texts, repr(sorted(self.lookbacks.items())), repr(self.table.arrow)])
         return hashlib.sha256(whole.encode()).hexdigest()
-
-
-_TYPES = {float: DOUBLE, int: LONG, str: STRING}
-
-
-def fields_of(evidence: type[Any]) -> Iterator[pa.Field]:
-    """The fields of the text's rows for all numbers and names of the evidence."""
-    hints = get_type_hints(evidence)
-    for each in fields(evidence):
-        present = _present(hints[each.name])
-        if present in _TYPES:
-            yield pa.field(each.name, _TYPES[present])
-
-
-def _present(hint: Any) -> Any:
-    if not isinstance(hint, types.UnionType):
-        return hint
-    (present,) = (each for each in get_args(hint) if each is not type(None))
-    return present
-
-
-def code_of(*modules: str) -> str:
-    """The text of modules of `udfs/rules`, by which a change of a rule shows."""
-    folder = files("quotaflow.udfs.rules")
-    return "".join(folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in modules)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from quotaflow.pipelines.results.answers.answer import Derivation, code_of, fields_of
+from quotaflow.pipelines.results.answers.answer import Derivation
+from quotaflow.pipelines.results.answers.evidence import code_of, fields_of
 from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules import diagnosis

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines.report.first_screen import blocks
-from quotaflow.pipelines.report.report import page
+from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

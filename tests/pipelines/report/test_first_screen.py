@@ -9,7 +9,7 @@ from quotaflow.pipelines.areas.finding import NOW as AT_ONCE
 from quotaflow.pipelines.areas.finding import SOON
 from quotaflow.pipelines.report import rack_traffic
 from quotaflow.pipelines.report.first_screen import Block, blocks, to_dos
-from quotaflow.pipelines.report.report import page
+from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

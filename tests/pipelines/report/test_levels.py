@@ -10,7 +10,8 @@ import pytest
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.report.first_screen import Block, blocks
-from quotaflow.pipelines.report.report import page, sections
+from quotaflow.pipelines.report.page import page
+from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 from quotaflow.pipelines.report import plan, producer_ids
-from quotaflow.pipelines.report.report import SECTIONS, page, sections
+from quotaflow.pipelines.report.page import page
+from quotaflow.pipelines.report.report import SECTIONS, sections
 from quotaflow.pipelines.report.section import Figure, ReportSection, grid, number, text
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

@@ -6,7 +6,7 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.config.cluster import ClusterSection, Team
 from quotaflow.pipelines.report import teams
-from quotaflow.pipelines.report.report import page
+from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 

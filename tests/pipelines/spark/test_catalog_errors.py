@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 
 from quotaflow.pipelines import __main__ as command_line
 from quotaflow.pipelines.errors import ConfigError, JobError
-from quotaflow.pipelines.spark import failures
+from quotaflow.pipelines.spark import catalog_errors, failures
 from quotaflow.pipelines.spark.spark_errors import spark_errors
 
 from ...cases import cases
@@ -74,7 +74,7 @@ def test_a_missing_right_is_named_with_its_grant(message: str, line: str) -> Non
     ),
 )
 def test_a_missing_name_is_wrong_conf(message: str, line: str) -> None:
-    error = failures.explained(message)
+    error = catalog_errors.explained(message)
     assert isinstance(error, ConfigError)
     assert str(error).startswith(line)
 

@@ -1,6 +1,6 @@
 """What workers are sent imports by itself, from the zip alone."""
 
-from quotaflow.pipelines.spark import session
+from quotaflow.pipelines.spark import worker_archive
 
 from ...own_process import printed_by
 
@@ -22,4 +22,4 @@ print(len(found))
 
 
 def test_every_module_that_runs_on_workers_imports_from_the_zip() -> None:
-    assert int(printed_by(IMPORT_ALL, str(session.package()))) > 40
+    assert int(printed_by(IMPORT_ALL, str(worker_archive.package()))) > 40

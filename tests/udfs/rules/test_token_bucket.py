@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.what_if import TokenBucket
+from quotaflow.udfs.rules.token_bucket import TokenBucket
 
 from ...cases import cases
 

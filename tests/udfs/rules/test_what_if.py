@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, TokenBucket, replay
+from quotaflow.udfs.rules.token_bucket import TokenBucket
+from quotaflow.udfs.rules.what_if import ReplayOutcome, ReplayQuota, replay
 
 from ...cases import cases
 

@@ -16,7 +16,7 @@ from quotaflow.pipelines.results.declared import result_of
 from quotaflow.pipelines.warehouse.time_ranges import TimeRange
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.udfs.rules.timed_filter import TimedBloomFilter
-from quotaflow.udfs.rules.what_if import TokenBucket
+from quotaflow.udfs.rules.token_bucket import TokenBucket
 
 from ....cases import cases
 from ....examples import EXPENSIVE
