@@ -86,21 +86,19 @@ class Batch:
 
     def append_rows(self, open_session: OpenSession, rows: pa.Table, table: Table) -> None:
         """As `append`, for rows that the driver has."""
-        app = None if self.has_time_id else self._app
-        row_writer.append(open_session, self.warehouse, table, rows, app)
+        row_writer.append(open_session, self.warehouse, table, rows, self._app)
 
     def append_files(
         self, open_session: OpenSession, files: Sequence[Mapping[str, Any]], table: Table
     ) -> None:
         """As `append`, for files that tasks wrote: rows of `table_files.FILE`."""
-        row_writer.append_files(open_session, self.warehouse, table, files, self._app)
+        row_writer.append_files(open_session, self.warehouse, table, files, self._id)
 
     def replace_rows(
         self, open_session: OpenSession, rows: pa.Table, table: Table, old: Replaced
     ) -> None:
         """Replace rows by these, which the driver has; at most once per table and batch."""
-        app = None if self.has_time_id else self._app
-        row_writer.replace(open_session, self.warehouse, table, rows, old, app=app)
+        row_writer.replace(open_session, self.warehouse, table, rows, old, app=self._app)
 
     def is_appended(self, spark: "SparkSession", table: Table) -> bool:
         """Whether this batch appended to a table before its replay."""
@@ -128,7 +126,12 @@ class Batch:
         return [row["operationMetrics"] for row in committed.collect()]
 
     @property
-    def _app(self) -> AppId:
+    def _app(self) -> AppId | None:
+        """By what its commits are known; None if they are written always."""
+        return None if self.has_time_id else self._id
+
+    @property
+    def _id(self) -> AppId:
         return AppId(self.query_id + self.part, self.batch_id, self._name)
 
     @property
@@ -137,10 +140,7 @@ class Batch:
 
     def _writer(self, frame: "DataFrame", table: Table) -> "DataFrameWriter":
         writer = frame.select(table.column_names).write.format("delta")
-        if self.has_time_id:
-            return writer
-        writer = writer.option("txnAppId", self.query_id + self.part)
-        return writer.option("txnVersion", self.batch_id).option("userMetadata", self._name)
+        return row_writer.named(writer, self._app)
 
     def report(
         self,

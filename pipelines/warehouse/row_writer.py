@@ -106,7 +106,7 @@ def replace(
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("overwrite")
         where = "true" if old == ALL_ROWS else old.condition(table, spark_sql=True)
         writer = writer.option("replaceWhere", where)
-        warehouse.write(_named(writer, app), table.name)
+        warehouse.write(named(writer, app), table.name)
 
 
 def append(
@@ -126,7 +126,7 @@ def append(
             _commit_once(live, warehouse.place, table, rows, app=app, mode="append")
             return
         writer = frames.from_arrow(open_session(), rows).write.format("delta").mode("append")
-        warehouse.write(_named(writer, app), table.name)
+        warehouse.write(named(writer, app), table.name)
 
 
 def append_files(
@@ -146,7 +146,7 @@ def append_files(
             return
         paths = [str(warehouse.folder(table.name) / str(file["path"])) for file in files]
         rows = open_session().read.schema(table.sql_schema).parquet(*paths)
-        warehouse.write(_named(rows.write.format("delta").mode("append"), app), table.name)
+        warehouse.write(named(rows.write.format("delta").mode("append"), app), table.name)
 
 
 def rewrite(
@@ -189,7 +189,8 @@ def _paths(live: "DeltaTable") -> list[str]:
     return paths
 
 
-def _named(writer: "DataFrameWriter", app: AppId | None) -> "DataFrameWriter":
+def named(writer: "DataFrameWriter", app: AppId | None) -> "DataFrameWriter":
+    """Spark's writer under that name, if there is one."""
     if app is None:
         return writer
     writer = writer.option("txnAppId", app.name).option("txnVersion", app.version)
