@@ -1,5 +1,6 @@
 """One real three-broker cluster for every test in this folder, started when the first needs it."""
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +44,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("QUOTAFLOW_HOME", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session")
+def root() -> None:
+    """Rights for chroot, mounts and namespaces: who asks for the lane learns that they lack."""
+    if os.geteuid() != 0:
+        pytest.fail("chroot and mounts are for root alone: run `make live-more` as root")
 
 
 @pytest.fixture(scope="session")

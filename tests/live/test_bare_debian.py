@@ -1,6 +1,5 @@
 """The two commands of the README in an empty Debian, with what the README lists and no more."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,8 +14,7 @@ _LONGEST_S = 5_400
 pytestmark = [
     pytest.mark.more,
     pytest.mark.timeout(_LONGEST_S + 600),
-    # chroot, mounts and namespaces are for root alone; CONTRIBUTING.md says so of this lane.
-    pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root"),
+    pytest.mark.usefixtures("root"),
 ]
 SCRIPT = """\
 set -eu

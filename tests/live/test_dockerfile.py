@@ -6,7 +6,6 @@ in namespaces of its own does for a container, with the image below an overlay a
 """
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -36,8 +35,7 @@ from .debian_root import Container
 pytestmark = [
     pytest.mark.more,
     pytest.mark.timeout(2_400),
-    # chroot, mounts and namespaces are for root alone; CONTRIBUTING.md says so of this lane.
-    pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root"),
+    pytest.mark.usefixtures("root"),
 ]
 
 steps, _, _, build = map(tool, ("dockerfile_steps", "sbom", "receiver_jar", "build"))
