@@ -119,6 +119,10 @@ def _suites(rows: Sequence[Row]) -> str:
     return texts.names(row["suite"] for row in rows)
 
 
+def _reasons(rows: Sequence[Row]) -> str:
+    return texts.names(row["reason"].replace("_", " ") for row in rows)
+
+
 _CHECK = ("suite", "expectation", "column_name", "kind")
 CHECK_FAILED = RowProblem(
     code="check_failed",
@@ -158,9 +162,7 @@ ROWS_UNUSED = RowProblem(
     subject=("job", "target", "outcome", "reason"),
     table="pipeline_progress",
     question=UNUSED.where("outcome IN ('quarantined', 'late') AND target <> 'otlp'"),
-    summary=lambda rows: (
-        f"Rows could not be used: {texts.names(row['reason'].replace('_', ' ') for row in rows)}."
-    ),
+    summary=lambda rows: f"Rows could not be used: {_reasons(rows)}.",
     action=lambda _: "`quotaflow show quarantine` has them.",
 )
 POINTS_NOT_SENT = RowProblem(
@@ -170,10 +172,7 @@ POINTS_NOT_SENT = RowProblem(
     subject=("job", "target", "outcome", "reason"),
     table="pipeline_progress",
     question=UNUSED.where("outcome = 'refused' OR (outcome = 'late' AND target = 'otlp')"),
-    summary=lambda rows: (
-        "Points of clients were not sent: "
-        f"{texts.names(row['reason'].replace('_', ' ') for row in rows)}."
-    ),
+    summary=lambda rows: f"Points of clients were not sent: {_reasons(rows)}.",
     action=lambda _: "Search the log of the receiver that `monitoring.forward` names.",
 )
 QUALITY = (CHECK_FAILED, CHECK_WARNS)

@@ -9,13 +9,7 @@ import typer
 
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.feedback.planning import (
-    jikkou,
-    plan_text,
-    planning,
-    strimzi,
-    terraform,
-)
+from quotaflow.pipelines.feedback.planning import jikkou, plan_text, planning, strimzi, terraform
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.terminal import output, progress
 from quotaflow.pipelines.terminal.layout import Layout

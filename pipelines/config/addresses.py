@@ -1,4 +1,4 @@
-"""Addresses that programs post to: looked up and checked. They are secrets: no error has them."""
+"""Addresses that programs post to: looked up, checked and connected; no error has one."""
 
 import ipaddress
 import logging

@@ -209,7 +209,7 @@ def _work(to: Connection, conf: WarehouseSection, ask: Ask, scratch: str) -> Non
             send(_ERROR, json.dumps([type(error).__name__, _words(error)]).encode())
         except MemoryError:
             send(_ERROR, json.dumps(["QueryError", [NO_MEMORY]]).encode())
-        except Exception:  # the other process shows it
+        except Exception:  # a fault of ours: this process has no stderr, so the other raises it
             send(_FAULT, traceback.format_exc().encode())
 
 
