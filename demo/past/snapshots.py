@@ -16,7 +16,6 @@ from quotaflow.pipelines.snapshots.observations import ObservedRows, Row, collec
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import Table
@@ -58,10 +57,9 @@ def _take(conf: Conf, cluster_id: str, ts_ms: int, table: Table, rows: Sequence[
     open_session = session.opener(session.short_lived(conf.spark), _say_nothing)
     opened = partial(open_reader, conf, open_session)
     time = datetime.fromtimestamp(ts_ms / 1e3, UTC)
-    batch = Batch(warehouse, take.JOB, take.JOB, ts_ms)
     with warehouse.lock():
         warehouse.ensure(open_session, [table])
-        snapshot = Snapshot(batch, opened, open_session, cluster_id, time)
+        snapshot = Snapshot(warehouse, opened, open_session, cluster_id, time)
         take.write(snapshot, _Answers(rows), [table], _say_nothing)
 
 

@@ -12,23 +12,31 @@ from quotaflow.pipelines.snapshots.observations import ObservedRows, UnansweredP
 from quotaflow.pipelines.streaming.sinks import Batch, Count
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.pipelines.warehouse.warehouse import OpenSession
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.table import Table
+
+JOB = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Writes one snapshot. `batch` identifies it, so nothing is appended twice.
+    """Writes one snapshot: rows that an earlier one wrote are no change.
 
     `open_reader` opens the tables as they are now. Only tables that Spark must write need
     `open_session`.
     """
 
-    batch: Batch
+    warehouse: Warehouse
     open_reader: Callable[[], Reader]
     open_session: OpenSession
     cluster_id: str
     now: datetime
+
+    @property
+    def batch(self) -> Batch:
+        """The batch that its rows are written in. No checkpoint: no run replays a snapshot."""
+        time_ms = round(self.now.timestamp() * 1_000)
+        return Batch(self.warehouse, JOB, JOB, time_ms, has_time_id=True)
 
     def append_changes(
         self, seen: ObservedRows, finish: Callable[[pa.Table], pa.Table] = lambda changed: changed

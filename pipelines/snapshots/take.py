@@ -15,9 +15,9 @@ from quotaflow.pipelines.results.answers.refresh import refresh
 from quotaflow.pipelines.snapshots import client_quotas, client_subscriptions, sections, settings
 from quotaflow.pipelines.snapshots.observations import ObservedRows
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
-from quotaflow.pipelines.snapshots.snapshot import Snapshot
+from quotaflow.pipelines.snapshots.snapshot import JOB, Snapshot
 from quotaflow.pipelines.spark import session
-from quotaflow.pipelines.streaming.sinks import Batch, Count
+from quotaflow.pipelines.streaming.sinks import Count
 from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -36,7 +36,6 @@ from quotaflow.schemas.tables.declared import (
     TOPICS,
 )
 
-JOB = "snapshot"
 _READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)
 _PLANS_READ = (CONFIG_CHANGES,)
 """A table that `apply` fills, and that the first plan reads before it."""
@@ -67,11 +66,9 @@ def take(
         read = (TOPICS, CONFIGS, *_READS, *_PLANS_READ)
         needed = {table.name for table in (*chosen, *read)}
         warehouse.ensure(open_session, [t for name, t in TABLES.items() if name in needed])
-        # No checkpoint: the time identifies a snapshot.
-        batch = Batch(warehouse, JOB, JOB, round(now.timestamp() * 1_000))
         opened = partial(open_reader, conf, open_session)
         logs.of_cluster(cluster.cluster_id)
-        snapshot = Snapshot(batch, opened, open_session, cluster.cluster_id, now)
+        snapshot = Snapshot(warehouse, opened, open_session, cluster.cluster_id, now)
         with admin.client(properties) as client:
             state = ClusterState(sender(client))
             topics_before = partial(current_topics, snapshot)

@@ -14,7 +14,6 @@ from quotaflow.pipelines.kafka.cluster_state import ClusterState
 from quotaflow.pipelines.snapshots import take
 from quotaflow.pipelines.snapshots.sections import ClusterObserver
 from quotaflow.pipelines.snapshots.snapshot import Snapshot
-from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
@@ -71,9 +70,8 @@ class Scene:
 
     def snapshot(self, minute: int) -> Snapshot:
         """A snapshot that is taken some minutes after noon."""
-        batch = Batch(self.warehouse, take.JOB, take.JOB, minute)
         opened = partial(open_reader, config.Conf(warehouse=self.section), self.open_session)
-        return Snapshot(batch, opened, self.open_session, CLUSTER, at(minute))
+        return Snapshot(self.warehouse, opened, self.open_session, CLUSTER, at(minute))
 
     def take(
         self,

@@ -50,9 +50,13 @@ def test_only_what_changed_is_written(scene: Scene) -> None:
         (at(6), "all", "metrics", "*"),
     ]
     assert scene.rows(HISTORY) == history
-    # The same snapshot written again changes nothing, because the table has its batch.
-    written(6, {"all": {"metrics": "other"}})
-    assert scene.rows(HISTORY) == history
+    assert written(6, EVERY_S) == 0
+
+
+def test_a_change_is_written_after_the_clock_went_back(scene: Scene) -> None:
+    scene.take(6, of_resources(EVERY_S), [CONFIGS])
+    assert scene.take(5, of_resources({"all": {"metrics": "other"}}), [CONFIGS]) == 2
+    assert (at(5), "all", "metrics", "other") in scene.rows(HISTORY)
 
 
 CHOSEN = (TOPICS, CLIENT_QUOTAS, TRANSACTIONAL_IDS)
@@ -97,8 +101,8 @@ def test_a_refusal_costs_what_it_concerns_and_is_counted(scene: Scene) -> None:
     assert scene.take(2, MadeCluster(topics={"b": 1}), CHOSEN) == 2
     # A refusal is no answer; that there is none is an answer.
     came = "outcome = 'in' AND target = 'client_quotas'"
-    rows = scene.rows(f"SELECT batch_id, row_count FROM pipeline_progress WHERE {came}")
-    assert rows == [(0, 1), (2, 0)]
+    rows = scene.rows(f"SELECT event_time, row_count FROM pipeline_progress WHERE {came}")
+    assert rows == [(at(0), 1), (at(2), 0)]
     with pytest.raises(KafkaError, match=r"answered nothing \(CLUSTER_AUTHORIZATION_FAILED\)"):
         scene.take(3, refusing, [CLIENT_QUOTAS])
 
