@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING
 
 from quotaflow.pipelines import errors
@@ -90,7 +90,11 @@ class _Child:
         self._from, to = context.Pipe(duplex=False)
         arguments = (to, conf, ask, self._scratch.name)
         self._process = context.Process(target=_work, args=arguments, daemon=True)
-        self._process.start()
+        try:
+            self._process.start()
+        except OSError as error:
+            reason = f"no process for the query: {error} (TMPDIR is {gettempdir()})"
+            raise QueryError(reason) from None
         # Nobody may read the answer.
         self.end = weakref.finalize(self, _end, self._process, self._from, self._scratch)
         to.close()

@@ -1,5 +1,6 @@
 """Each query of a person ends within its time and memory, and leaves nothing."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -130,6 +131,24 @@ def test_a_process_that_does_not_start_is_not_a_late_query(
     monkeypatch.setattr(query_process, "_START_S", 0)
     with pytest.raises(QueryError, match="did not start within"):
         answered(tmp_path, "SELECT 1")
+
+
+_BESIDE_DELTA = """
+import deltalake, sys
+from quotaflow.pipelines.config import Conf
+from quotaflow.pipelines.warehouse import query_process
+conf = Conf.model_validate({"warehouse": {"path": sys.argv[1]}})
+query_process.batches(conf, print)
+"""
+
+
+def test_a_process_that_cannot_start_is_one_error(tmp_path: Path) -> None:
+    place = tmp_path / ("x" * 100)
+    place.mkdir()
+    command = [sys.executable, "-c", _BESIDE_DELTA, tmp_path]
+    environment = {**os.environ, "TMPDIR": str(place)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert f"no process for the query: AF_UNIX path too long (TMPDIR is {place})" in ended.stderr
 
 
 def test_another_thread_ends_a_query(tmp_path: Path) -> None:
