@@ -25,6 +25,7 @@ _TYPES = {
     **{"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"},
     **{"float": "FLOAT", "double": "DOUBLE", "date32[day]": "DATE"},
 }
+_SCHEMA = "MAP(VARCHAR, STRUCT(name VARCHAR, type VARCHAR, default_value VARCHAR))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +165,15 @@ def files_sql(files: Files) -> str:
         return f"(SELECT {columns} WHERE false)"
     in_paths = {name: types.pop(name) for name in _columns_in(files) if name in types}
     columns = ", ".join(
-        f"{_text(name)}: {{name: {_text(name)}, type: {_text(kind)}, default_value: NULL}}"
+        f"{_item(name)}={{name: {_item(name)}, type: {_item(kind)}, default_value: NULL}}"
         for name, kind in types.items()
     )
     dates = ", ".join(f"{_text(name)}: {kind}" for name, kind in in_paths.items())
     hive = f"true, hive_types = {{{dates}}}" if in_paths else "false"
     paths = ", ".join(map(_text, files.paths))
-    return f"read_parquet([{paths}], schema = MAP {{{columns}}}, hive_partitioning = {hive})"
+    # As text: to bind an expression for each column takes longer than to read few rows.
+    schema = f"CAST({_text(f'{{{columns}}}')} AS {_SCHEMA})"
+    return f"read_parquet([{paths}], schema = {schema}, hive_partitioning = {hive})"
 
 
 def _columns_in(files: Files) -> list[str]:
@@ -202,6 +205,11 @@ def quoted_name(name: str) -> str:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+def _item(value: str) -> str:
+    """A text within that of a map or struct."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def dataset(files: Files) -> "Dataset":
