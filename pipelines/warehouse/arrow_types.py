@@ -15,17 +15,6 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(_plain_type(field.type)) for field in schema])
 
 
-def plain_column(name: str, kind: object) -> str:
-    """SQL of a column that has the type of `plain_schema` where the batch would need a cast.
-
-    Arrow's cast imports pyarrow.compute, which takes a tenth of the time of a short command.
-    """
-    number = str(kind)
-    if number == "HUGEINT" or (number.startswith("DECIMAL") and number.endswith(",0)")):
-        return f"CAST({name} AS BIGINT) AS {name}"
-    return f"CAST({name} AS DOUBLE) AS {name}" if number.startswith("DECIMAL") else name
-
-
 def plain_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """A batch in the types of `plain_schema`. Raises pa.ArrowInvalid for a sum beyond BIGINT."""
     columns = [

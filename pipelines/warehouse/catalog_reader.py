@@ -87,7 +87,11 @@ class CatalogReader:
 
     def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
         """All rows of a query that limits their number: with arguments and errors of `query`."""
-        return rows_of(self._answer(sql, since))
+        query = self._checked(sql)
+        if (database := self._gathered(sql, query, since)) is not None:
+            with engine_errors(sql):
+                return database.rows(sql, {}, since)
+        return rows_of(self._run(sql, query, since))
 
     def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
         """The same rows as Arrow, in columns of these names and types."""
@@ -221,6 +225,13 @@ class CatalogReader:
         return self.warehouse.target(table)
 
     def _answer(self, sql: str, since: "Since | None" = None) -> "pa.Table":
+        query = self._checked(sql)
+        if (database := self._gathered(sql, query, since)) is not None:
+            with engine_errors(sql):
+                return database.read(sql, {}, since).read_all()
+        return self._run(sql, query, since)
+
+    def _checked(self, sql: str) -> "Query":
         from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
 
         query = query_check.checked(sql, frozenset([*TABLES, *views.load()]))
@@ -232,16 +243,24 @@ class CatalogReader:
         if query.perhaps:
             name = min(query.perhaps)
             raise WrongQueryError(f"WITH names {name} as the table is named: take another name")
-        if self._local.gathered and (database := self._database(query, since)) is not None:
-            with engine_errors(sql):
-                database.open(query.names, since=since)
-                return database.read(sql, {}, since, is_short=True).read_all()
+        return query
+
+    def _run(self, sql: str, query: "Query", since: "Since | None") -> "pa.Table":
+        """The rows by the catalog's engine."""
         text = self._statement(sql_dialects.in_spark(sql), query.names, since)
         try:
             return self.engine.run(text)
         except WrongQueryError:
             self._check_readable(query.names)
             raise
+
+    def _gathered(self, sql: str, query: "Query", since: "Since | None") -> "LocalDatabase | None":
+        """The database that answers a query; None: not all that it reads was gathered."""
+        database = self._database(query, since) if self._local.gathered else None
+        if database is not None:
+            with engine_errors(sql):
+                database.open(query.names, since=since)
+        return database
 
     def _database(self, query: "Query", since: "Since | None") -> "LocalDatabase | None":
         """The database that has all rows that a query reads; None: not all were gathered."""

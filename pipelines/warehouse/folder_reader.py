@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.engine_errors import engine_errors
-from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.reader import TableSummary
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas import ddl
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.warehouse.delta_files import RecordedExtent
     from quotaflow.pipelines.warehouse.local_database import LocalDatabase
     from quotaflow.pipelines.warehouse.local_tables import FolderTables
+    from quotaflow.pipelines.warehouse.query_times import Bounds
     from quotaflow.pipelines.warehouse.time_ranges import Since
 
 _EXTENTS_AT_ONCE = 4
@@ -174,26 +174,25 @@ class FolderReader:
         NeverMadeError if the query reads a table that does not exist yet. Reading a batch can still
         fail: do it within `engine_errors`.
         """
-        return self._answer(sql, since)
-
-    def _answer(
-        self, sql: str, since: "Since | None", *, is_short: bool = False
-    ) -> "pa.RecordBatchReader":
-        from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
-
         with engine_errors(sql):
-            database = self._database
-            query = query_check.checked(sql, frozenset([*TABLES, *views.load()]), database.parser)
-            names = [*TABLES, *views.load()]
-            database.open_existing(names if query.describes_all else query.perhaps, since)
-            bounded = database.open(query.names, query.bounds, since)
-            used = {name: query.bounds[name] for name in bounded}
-            return database.read(sql, used, since, is_short=is_short)
+            database, used = self._opened(sql, since)
+            return database.read(sql, used, since)
 
     def rows(self, sql: str, since: "Since | None" = None) -> list[dict[str, Any]]:
         """All rows of a query that limits their number: with arguments and errors of `query`."""
         with engine_errors(sql):
-            return rows_of(self._answer(sql, since, is_short=True).read_all())
+            database, used = self._opened(sql, since)
+            return database.rows(sql, used, since)
+
+    def _opened(self, sql: str, since: "Since | None") -> "tuple[LocalDatabase, dict[str, Bounds]]":
+        """The database with all that a query reads, and of which tables it reads some files."""
+        from quotaflow.pipelines.warehouse import query_check  # noqa: PLC0415  imports DuckDB
+
+        database, names = self._database, [*TABLES, *views.load()]
+        query = query_check.checked(sql, frozenset(names), database.parser)
+        database.open_existing(names if query.describes_all else query.perhaps, since)
+        bounded = database.open(query.names, query.bounds, since)
+        return database, {name: query.bounds[name] for name in bounded}
 
     def read(self, sql: str, schema: "pa.Schema") -> "pa.Table":
         """The same rows as Arrow, in columns of these names and types."""

@@ -22,10 +22,11 @@ import duckdb
 import pyarrow as pa
 
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
-from quotaflow.pipelines.warehouse import arrow_types, views
+from quotaflow.pipelines.warehouse import arrow_types, python_times, views
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
 from quotaflow.pipelines.warehouse.local_tables import LocalTables, Part
 from quotaflow.pipelines.warehouse.once import Once
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.query_times import Bounds
 from quotaflow.pipelines.warehouse.reader import LATE
 from quotaflow.pipelines.warehouse.sql_dialects import WITHIN
@@ -34,7 +35,6 @@ from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.schemas.tables.catalog import FACTS, TABLES
 from quotaflow.schemas.view import View
 from quotaflow.udfs.engine.connections import connect
-from quotaflow.udfs.engine.database import quoted_name
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _BATCH_ROWS = 65_536
 _INTERRUPT_EVERY_S = 0.1
-_ANSWER, _ROWS_OF = '"rows of the answer"', "rows of {}"
+_ROWS_OF = "rows of {}"
 _OF_TABLES = Part(lambda _: "")
 """The rows of a view: none of its own."""
 _MAIN = "main"
@@ -118,21 +118,33 @@ class LocalDatabase:
             with suppress(NeverMadeError):
                 self.open(frozenset([name]), since=since)
 
+    def rows(
+        self, sql: str, bounds: Mapping[str, Bounds], since: Since | None = None
+    ) -> list[dict[str, Any]]:
+        """The few rows of a query, planned once: with arguments and errors of `read`."""
+        cursor, clock = self._cursor_of(bounds, since)
+        rows = clock.run(lambda: python_times.own_rows(cursor.execute(sql)))
+        return rows_of(self.read(sql, bounds, since).read_all()) if rows is None else rows
+
     def read(
-        self,
-        sql: str,
-        bounds: Mapping[str, Bounds],
-        since: Since | None = None,
-        *,
-        is_short: bool = False,
+        self, sql: str, bounds: Mapping[str, Bounds], since: Since | None = None
     ) -> pa.RecordBatchReader:
         """The rows of a query, in batches, while its time lasts. Raises duckdb.Error.
 
         The text must have been checked. `bounds`: the times of the rows that it reads of some
-        tables, whose other files are left closed. Reading a batch can fail too. Raises QueryError
-        after `stop`. A query `is_short` if its few rows are wanted at once: no EXPLAIN. Another
-        one is planned twice, to know its columns and to read its rows.
+        tables, whose other files are left closed. It is planned twice, to know its columns and to
+        read its rows. Reading a batch can fail too. Raises QueryError after `stop`.
         """
+        cursor, clock = self._cursor_of(bounds, since)
+        # The relation is bound, and not executed yet.
+        batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
+        schema = arrow_types.plain_schema(batches.schema)
+        return pa.RecordBatchReader.from_batches(schema, _plain(batches, schema, clock))
+
+    def _cursor_of(
+        self, bounds: Mapping[str, Bounds], since: Since | None
+    ) -> tuple[duckdb.DuckDBPyConnection, "_Clock"]:
+        """What runs one query."""
         cursor = self._cursor(since)
         with self._engine_errors():
             for name, times in bounds.items():
@@ -145,12 +157,7 @@ class LocalDatabase:
         self._clocks.add(clock)
         if self.stopped.is_set():
             raise QueryError("stopped")
-        if is_short:
-            return clock.run(lambda: _short(cursor, sql))
-        # The relation is bound, and not executed yet.
-        batches = clock.run(lambda: cursor.sql(sql).to_arrow_reader(_BATCH_ROWS))
-        schema = arrow_types.plain_schema(batches.schema)
-        return pa.RecordBatchReader.from_batches(schema, _plain(batches, schema, clock))
+        return cursor, clock
 
     def stop(self) -> None:
         """End queries that other threads run, and let no other begin."""
@@ -250,17 +257,6 @@ class LocalDatabase:
 def _text(view: View, since: Since | None) -> tuple[str, Part]:
     """The SQL of a view, which makes no rows of its own."""
     return in_duckdb(view.sql, views.events(view) if since else frozenset()), _OF_TABLES
-
-
-def _short(cursor: duckdb.DuckDBPyConnection, sql: str) -> pa.RecordBatchReader:
-    """The few rows of a query, which is planned once."""
-    cursor.execute(f"CREATE TEMP TABLE {_ANSWER} AS {sql}").fetchall()
-    made = cursor.table(_ANSWER)
-    plain = map(arrow_types.plain_column, map(quoted_name, made.columns), made.types)
-    batches = cursor.sql(f"SELECT {', '.join(plain)} FROM {_ANSWER}").to_arrow_reader(_BATCH_ROWS)
-    schema = arrow_types.plain_schema(batches.schema)
-    every = [arrow_types.plain_batch(batch, schema) for batch in batches]
-    return pa.RecordBatchReader.from_batches(schema, every)
 
 
 def _plain(

@@ -5,7 +5,6 @@ import hashlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -19,6 +18,7 @@ from quotaflow.pipelines.errors import QueryError, QuotaflowError
 from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.pipelines.warehouse.time_ranges import Since
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
@@ -187,9 +187,28 @@ def test_types_are_those_of_json_and_spark(reader: FolderReader) -> None:
         "odd": "14 months -00:00:03",
         "none": None,
     }
-    for answer in (partial(answered, reader), reader.rows):
-        with pytest.raises(QueryError, match=r"(?i)integer|INT64"):
-            answer("SELECT sum(x) AS s FROM (VALUES (9223372036854775807), (1)) AS t (x)")
+    too_large = "SELECT sum(x) AS s FROM (VALUES (9223372036854775807), (1)) AS t (x)"
+    with pytest.raises(QueryError, match=r"(?i)integer|INT64"):
+        answered(reader, too_large)
+    assert reader.rows(too_large) == [{"s": 2**63}]
+
+
+def test_rows_have_the_values_of_arrow_whatever_their_types(reader: FolderReader) -> None:
+    sql = """
+    SELECT 'a' AS text, true AS truth, 1.5e0 AS number, NULL AS nothing, 'b'::BLOB AS bytes,
+        DATE '2026-11-21' AS day, [1, NULL] AS listed, {'a': 1, 'b': ['c']} AS parts,
+        map {'k': 'v'} AS named, [{'n': map {'k': 1}}] AS nested, 1.50 AS decimal,
+        [TIMESTAMPTZ '2026-11-21 12:00:00Z'] AS times, TIME '12:00:00' AS clock
+    UNION ALL
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    """
+    assert reader.rows(sql) == rows_of(reader.query(sql).read_all())
+    (row,) = reader.rows(
+        "SELECT make_timestamptz(9000000000000000000) AS far, "
+        "make_timestamptz(-9000000000000000000) AS ago, TIMESTAMPTZ 'infinity' AS never"
+    )
+    assert row == {"far": None, "ago": None, "never": None}
+    assert reader.rows("SELECT 1 AS n WHERE false") == []
 
 
 def test_a_condition_leaves_not_a_number_out_however_files_are_written(
