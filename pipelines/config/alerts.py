@@ -46,13 +46,13 @@ class AlertRule(Section):
     """
     where: Annotated[str, Field(max_length=2_000)] | None = None
     """SQL over columns of `view`, such as `lag_s > 300`: rows for which it is true open alerts."""
-    key: Columns = Field(default_factory=list)
+    key: Columns = Field(default=[])
     """Columns of `view`: rows with the same values are one alert. []: one alert per cluster."""
-    show: Columns = Field(default_factory=list)
+    show: Columns = Field(default=[])
     """Further columns of `view` whose values the notification has."""
     metric: Annotated[str, Field(min_length=1)] | None = None
     """Name of the metric of clients; `*` matches any text. The keys below belong to it."""
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default={})
     """Attributes that the point must have."""
     above: Bound | None = None
     """The bound, in the metric's unit: past it is more than this. One of `above` and `below` must
@@ -143,9 +143,9 @@ class AlertsSection(Section):
     The default rule is the example of KIP-714.
     """
 
-    receivers: Annotated[list[Receiver], Field(max_length=50)] = Field(default_factory=list)
+    receivers: Annotated[list[Receiver], Field(max_length=50)] = Field(default=[])
     """Who is sent events; each has the keys of `alerts.receivers[]`."""
-    silences: Annotated[list[Silence], Field(max_length=100)] = Field(default_factory=list)
+    silences: Annotated[list[Silence], Field(max_length=100)] = Field(default=[])
     """Times in which nobody is sent what matches; each has the keys of `alerts.silences[]`."""
     max_age_s: Seconds = 86_400
     """Seconds after which an event is no longer sent."""

@@ -56,13 +56,13 @@ class Team(Section):
 
     team: _Name
     """Name of the team, 1 to 64 characters."""
-    principals: Patterns = Field(default_factory=list)
+    principals: Patterns = Field(default=[])
     """Patterns of principals as brokers print them, such as `User:pay-*`."""
-    clients: Patterns = Field(default_factory=list)
+    clients: Patterns = Field(default=[])
     """Patterns of client ids. Clients choose their id, so another client can claim it: prefer
     principals.
     """
-    topics: Patterns = Field(default_factory=list)
+    topics: Patterns = Field(default=[])
     """Patterns of topics: the team of traffic whose client is of no team, and of stored bytes."""
 
     @model_validator(mode="after")

@@ -54,7 +54,7 @@ class Conf(Section):
     alerts: AlertsSection = AlertsSection()
     results: ResultsSection = ResultsSection()
     prices: PricesSection = PricesSection()
-    racks: Racks = Field(default_factory=dict)
+    racks: Racks = Field(default={})
     """Network (such as 10.1.0.0/16) to the rack of its clients that send none; the narrowest
     network counts (docs/racks.md). Not allowed if `privacy.columns` hides addresses.
     """
@@ -64,7 +64,7 @@ class Conf(Section):
     (docs/racks.md). Such a rack decides no change of the cluster. Not where `privacy.columns` hides
     client ids.
     """
-    teams: Teams = Field(default_factory=list)
+    teams: Teams = Field(default=[])
     """At most 100 teams, each with the keys of `teams[]`."""
     replication: ReplicationSection = ReplicationSection()
     plan: PlanSection = PlanSection()

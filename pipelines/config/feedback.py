@@ -29,7 +29,7 @@ class FeedbackSection(Section):
     `release`, `adopt` and `capture --yes` end with an error. For a copy beside the deployment that
     writes.
     """
-    signing_keys: list[str] = Field(default_factory=list)
+    signing_keys: list[str] = Field(default=[])
     """References to keys of 32 bytes or more: the first key signs, all keys verify. Only `apply`,
     `capture`, `restore` and `adopt` read them. None: a warehouse in a folder has
     `feedback/signing_key` in quotaflow's home, of mode 0600, which the first `apply --yes` makes; a

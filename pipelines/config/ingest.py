@@ -134,11 +134,11 @@ class IngestSection(Section):
     """Listeners of the controllers (`controller.listener.names` of the brokers, which `init` reads
     and `doctor` compares): raft requests there are left out.
     """
-    sampling: Sampling = Field(default_factory=dict)
+    sampling: Sampling = Field(default={})
     """API to the part of its lines that is kept: 1, 1/2, 1/3 to 1/1000, for `PRODUCE`, `HEARTBEAT`,
     `OFFSET_FETCH` and `FIND_COORDINATOR` (docs/connect.md#too-many-lines).
     """
-    without_body: list[BodyApi] = Field(default_factory=list)
+    without_body: list[BodyApi] = Field(default=[])
     """APIs whose request and response are not kept in `body`, such as `HEARTBEAT`; what is not kept
     can never be computed later: without those of groups `group_members` has no member ids,
     `group_commits` no partitions, and `share_fetches` no records. A body costs 2 to 8 us and 2 to

@@ -72,7 +72,7 @@ def _none_of(key: str, value: str, allowed: tuple[str, ...]) -> Iterator[str]:
 class KafkaSection(Section):
     """How to reach the cluster: docs/connect.md lists the logins that work."""
 
-    properties: dict[str, str] = Field(default_factory=dict)
+    properties: dict[str, str] = Field(default={})
     """Properties of a Kafka client by Java's names. Commands connect to a cluster only with
     `bootstrap.servers`. For logins also librdkafka's names, such as `sasl.username` and
     `sasl.oauthbearer.client.id`, in place of `sasl.jaas.config`.

@@ -24,7 +24,7 @@ class Export(Section):
 
     answer: Exported
     """The answer: docs/operate.md#metrics-of-answers."""
-    names: Patterns = Field(default_factory=list)
+    names: Patterns = Field(default=[])
     """Only these groups, users, principals, topics or origins of incidents; `*` matches any text.
     []: all.
     """
@@ -56,7 +56,7 @@ class Forward(Section):
 
     url: _Url
     """The whole address, such as https://collector:4318/v1/metrics, or a reference to it."""
-    headers: Annotated[dict[_Header, Reference], Field(max_length=20)] = Field(default_factory=dict)
+    headers: Annotated[dict[_Header, Reference], Field(max_length=20)] = Field(default={})
     """Headers of each request, such as `Authorization: env:OTLP_TOKEN`: the values are
     references.
     """
@@ -64,9 +64,9 @@ class Forward(Section):
     """`true`: the address may be http of another machine, such as a Collector in the same
     Kubernetes cluster. Names of clients and headers are then not encrypted.
     """
-    metrics: Patterns = Field(default_factory=list)
+    metrics: Patterns = Field(default=[])
     """Only metrics with these names; `*` matches any text. []: all."""
-    labels: Annotated[dict[_Label, Pattern], Field(max_length=10)] = Field(default_factory=dict)
+    labels: Annotated[dict[_Label, Pattern], Field(max_length=10)] = Field(default={})
     """Only points with these attributes, such as `topic: orders-*`; `*` matches any text."""
     max_age_s: Seconds = 3_600
     """Seconds from the record of a push on, after which its points are no longer sent: they are
@@ -87,7 +87,7 @@ class MonitoringSection(Section):
     tables only by these keys.
     """
 
-    export: Annotated[list[Export], Field(max_length=7)] = Field(default_factory=list)
+    export: Annotated[list[Export], Field(max_length=7)] = Field(default=[])
     """Which answers are metrics beside those of quotaflow itself, each with the keys of
     `monitoring.export[]`.
     """

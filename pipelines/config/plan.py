@@ -38,7 +38,7 @@ DEFAULT_EXCLUDED = ("User:ANONYMOUS", "User:admin", "User:broker")
 class PlanSection(Section):
     """What a plan never changes, and how much it may change: docs/feedback.md."""
 
-    excluded_principals: list[Principal] = Field(default_factory=list)
+    excluded_principals: list[Principal] = Field(default=[])
     """Principals (as Kafka prints them) whose quotas are neither advised nor planned nor restored.
     They add to `User:ANONYMOUS`, `User:admin`, `User:broker`, this login's own,
     `ingest.shipper_principals`, and, for advice and plans, to what the view `protected_principals`
@@ -106,7 +106,7 @@ class PlanSection(Section):
     """Version of Strimzi's API in what a plan prints for the User Operator: v1 since Strimzi 0.49,
     v1beta2 for older ones.
     """
-    operators: list[Principal] = Field(default_factory=list)
+    operators: list[Principal] = Field(default=[])
     """Principals of people, as Kafka prints them: they never count as a program, even if they alter
     many entities in a day.
     """
@@ -129,7 +129,7 @@ class ReplicationSection(Section):
     """Bytes per second that a broker can carry in each direction. null: not known, so no rate is
     advised from it. The traffic so far may be far less than the capacity.
     """
-    brokers: dict[_Node, PositiveRate] = Field(default_factory=dict)
+    brokers: dict[_Node, PositiveRate] = Field(default={})
     """Broker id to its capacity, for brokers that differ."""
     share: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Share of the capacity left by other traffic that a rate may take; above 0, at most 1."""
@@ -155,7 +155,7 @@ class ReplicationSection(Section):
     """Whether a plan proposes rates where lists are set."""
     lease_s: LeaseSeconds = 3_600
     """Seconds that such a rate lasts unless it is renewed; 60 to 2,592,000 (30 days)."""
-    cleanup_principals: list[Principal] = Field(default_factory=list)
+    cleanup_principals: list[Principal] = Field(default=[])
     """Principals (as Kafka prints them) whose left-over lists and rates a plan removes, beside this
     login's own.
     """

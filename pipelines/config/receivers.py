@@ -62,21 +62,21 @@ class Receiver(Section):
     """
     sender: _Address | None = None
     """The address that mails are from."""
-    to: Annotated[list[_Address], Field(max_length=50)] = Field(default_factory=list)
+    to: Annotated[list[_Address], Field(max_length=50)] = Field(default=[])
     """The addresses that mails go to."""
     user: Reference | None = None
     """The user at the mail server, as a reference. null: no login."""
     password: Reference | None = None
     """Its password, as a reference."""
-    clusters: Annotated[list[str], Field(max_length=100)] = Field(default_factory=list)
+    clusters: Annotated[list[str], Field(max_length=100)] = Field(default=[])
     """Only events of these Kafka clusters (ids). []: of all."""
-    teams: Annotated[list[str], Field(max_length=100)] = Field(default_factory=list)
+    teams: Annotated[list[str], Field(max_length=100)] = Field(default=[])
     """Only events of these teams: the `owner` of the rule, else the team of `teams` that owns the
     client or the topic. []: of all, also of none.
     """
-    severities: list[Literal["critical", "warning", "info"]] = Field(default_factory=list)
+    severities: list[Literal["critical", "warning", "info"]] = Field(default=[])
     """Only events of these severities. []: of all."""
-    kinds: list[Kind] = Field(default_factory=list)
+    kinds: list[Kind] = Field(default=[])
     """Only events of these kinds. []: of all."""
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 10.0
     """Seconds for a connection, and for an answer; above 0, at most 60."""
@@ -108,11 +108,11 @@ class Silence(Section):
     """From this time on (ISO 8601; without a zone in UTC)."""
     until: Moment
     """Up to this time."""
-    rules: Patterns = Field(default_factory=list)
+    rules: Patterns = Field(default=[])
     """Only alerts of rules with these names; `*` matches any text. []: all events."""
-    kinds: list[Kind] = Field(default_factory=list)
+    kinds: list[Kind] = Field(default=[])
     """Only events of these kinds. []: of all."""
-    labels: dict[str, Pattern] = Field(default_factory=dict)
+    labels: dict[str, Pattern] = Field(default={})
     """Only events with these labels (docs/alerts.md#what-does-a-receiver-get), such as `client_id:
     batch-*`; `*` matches any text.
     """

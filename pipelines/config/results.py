@@ -138,7 +138,7 @@ class ProducerIdsSection(Section):
     """New producer ids per second, user and broker; 0.001 to 1,000,000; null: unlimited, as in the
     KIP. Without a quota nobody violates one, and no plan limits anybody for producer ids.
     """
-    quotas: dict[str, PositiveRate] = Field(default_factory=dict)
+    quotas: dict[str, PositiveRate] = Field(default={})
     """User (alice, not User:alice) to a quota of its own."""
     num_windows: Windows = 11
     """The KIP's `producer.id.quota.window.num`: windows of a rate, and of saved tokens."""
@@ -158,12 +158,12 @@ class ProducerIdsSection(Section):
     """
     max_heap_bytes: Positive = 64 * 1024 * 1024
     """The same in bytes, where `broker_heap_bytes` is null."""
-    limited_addresses: list[Addresses] = Field(default_factory=list)
+    limited_addresses: list[Addresses] = Field(default=[])
     """Addresses and networks such as 10.0.0.0/8 (IPv4 or IPv6, no hosts) whose new connections a
     plan may limit even if other clients use them. A loopback address counts only if it is listed by
     itself.
     """
-    protected_addresses: list[Addresses] = Field(default_factory=list)
+    protected_addresses: list[Addresses] = Field(default=[])
     """Addresses and networks that no plan limits, such as that of a shipper on a host of its own,
     or of pods whose addresses soon become another's.
     """
@@ -195,7 +195,7 @@ class QuotasSection(Section):
     """Share that is added on top (0.25: a quarter); 0 to 10."""
     advice_days: Days = 7
     """Days of windows that the advice uses."""
-    advised_users: list[_User] = Field(default_factory=list)
+    advised_users: list[_User] = Field(default=[])
     """Users (bare names; `*` is all) for whom a plan asks for the advised quota."""
     raise_budget_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Share of the capacity of the smallest broker (`replication.capacity_bytes_per_s`) that all

@@ -70,7 +70,7 @@ class WarehouseSection(Section):
     """Folder with a checkpoint for each query. null: `_checkpoints` among the tables; in a catalog
     the volume `checkpoints` of the schema. Needed beside an object store.
     """
-    store: dict[str, str] = Field(default_factory=dict)
+    store: dict[str, str] = Field(default={})
     """Options of an object store's clients, such as `region` and `endpoint`; secrets by reference
     (docs/stores.md#logins).
     """
@@ -161,7 +161,7 @@ class SparkSection(Section):
     """Heap of the driver, which does all work in a local session: digits and `m` or `g`."""
     master: str = "local[*]"
     """Spark's master: all cores of this machine, or a cluster of your own (docs/scaling.md)."""
-    conf: dict[str, str] = Field(default_factory=dict)
+    conf: dict[str, str] = Field(default={})
     """Settings of Spark, which win over quotaflow's own; none with the name of a secret."""
 
     @field_validator("conf")

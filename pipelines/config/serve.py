@@ -32,13 +32,13 @@ class ServeSection(Section):
     """
     hosts: list[
         Annotated[str, matches(r"[a-z0-9.-]{1,253}", "write a name in lower case, without a port")]
-    ] = Field(default_factory=list)
+    ] = Field(default=[])
     """Names by which browsers reach the server, in lower case, beside `localhost` and addresses."""
     tls_cert: str | None = None
     """PEM file of the certificate of the server, with its chain. null: HTTP without TLS."""
     tls_key: str | None = None
     """PEM file of the key of `tls_cert`, without a password. null: the key is in `tls_cert`."""
-    proxies: list[Annotated[str, AfterValidator(_network)]] = Field(default_factory=list)
+    proxies: list[Annotated[str, AfterValidator(_network)]] = Field(default=[])
     """Addresses and networks of proxies that sign people in. From these, `user_header` is enough to
     read; from all others it is ignored.
     """
@@ -50,7 +50,7 @@ class ServeSection(Section):
         Annotated[
             str, matches(r"[^\s,]([^,]*[^\s,])?", "write the name of a group, without a comma")
         ]
-    ] = Field(default_factory=list)
+    ] = Field(default=[])
     """Groups or teams whose members may read by a proxy. Empty: each user whom a proxy names."""
     refresh_s: Annotated[int, Field(ge=5, le=3_600)] = 30
     """Seconds after which a page asks for news; 5 to 3600."""

@@ -49,7 +49,7 @@ class UpkeepSection(Section):
     In a table of snapshots only rows that are no longer current are removed.
     """
 
-    retention_days: dict[str, Days | None] = Field(default_factory=dict)
+    retention_days: dict[str, Days | None] = Field(default={})
     """Table to the whole days that its rows are kept, null for good; `config_changes` at least 60.
     docs/upkeep.md#how-long-are-rows-kept has the time of other tables.
     """
