@@ -82,7 +82,7 @@ def _run_once(conf: config.Conf, folder: Path) -> None:
     """The commands that fill tables, from a line that this login writes, and a plan on them."""
     line = _LINES.read_bytes().splitlines()[0]
     with closing(KafkaProducer(**admin.options(conf.kafka.properties))) as producer:
-        producer.send(REQUEST_LOG_TOPIC, line).get(timeout=60)
+        producer.send(REQUEST_LOG_TOPIC, line).get(timeout=300)
     warehouse = folder / "warehouse"
     words = ["--conf", str(folder / "setup" / "conf.yaml")]
     words += in_options(f"warehouse.path={warehouse}", *QUICK)

@@ -1,6 +1,7 @@
-"""Packages that only tests marked `more` need, in a folder of this user's cache."""
+"""Packages and programs that only long tests need, in a folder of this user's cache."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,7 @@ def from_go(module: str, *options: str) -> Path:
     folder = cache_folder() / "tests" / f"{name}-{version}"
     with locked(folder):
         if not (folder / name).exists():
+            assert shutil.which("go"), f"this test builds {name}: it needs Go"
             command = ["go", "install", *options, module]
             environment = os.environ | {"GOBIN": str(folder)}
             subprocess.run(command, env=environment, check=True, timeout=1_800)

@@ -20,7 +20,7 @@ _PACKAGES = (
     "python3-decorator",
 )
 _LIBRARIES, _PYTHON = "usr/lib/x86_64-linux-gnu", "usr/lib/python3/dist-packages"
-_START_WITHIN_S = 20
+_START_WITHIN_S = 120
 
 
 @dataclass(frozen=True, slots=True)

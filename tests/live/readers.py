@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from quotaflow.demo.cluster import LocalCluster
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 300.0
 _MOST = 16
 
 

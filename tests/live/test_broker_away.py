@@ -45,7 +45,7 @@ def await_lines(folder: Path, count: int) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1_800)
 def test_a_broker_dies_and_comes_back(cluster: LocalCluster, conf: Conf, tmp_path: Path) -> None:
     cluster.create_topics([TOPIC], partitions=1, replication_factor=1)
     file, folder = tmp_path / "conf.yaml", conf.warehouse.folder
@@ -68,7 +68,7 @@ def test_a_broker_dies_and_comes_back(cluster: LocalCluster, conf: Conf, tmp_pat
             send(cluster, range(20, 50))
             await_lines(folder, 50)
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
+            assert process.wait(TIMEOUT_S) == 130
         finally:
             process.kill()
     assert seen(folder) == list(range(50))

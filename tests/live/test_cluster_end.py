@@ -31,7 +31,7 @@ def test_kill_9_of_the_parent_leaves_no_broker(tmp_path: Path) -> None:
         await_up(process)
         assert len(java_below(tmp_path)) == 1
         os.kill(process.pid, signal.SIGKILL)
-        assert await_none(tmp_path, 3) == []
+        assert await_none(tmp_path, 60) == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_running_cluster_ends_cleanly(ending: signal.Signals, tmp_path: Path) 
         assert "127.0.0.1:" in output
         assert "password" not in output
         process.send_signal(ending)
-        assert process.wait(20) == 0
+        assert process.wait(120) == 0
         assert java_below(tmp_path) == []
 
 
@@ -60,8 +60,8 @@ def test_ctrl_c_while_it_starts_leaves_no_process(after_s: float, tmp_path: Path
     with start(tmp_path / "c") as process:
         time.sleep(after_s)
         process.send_signal(signal.SIGINT)
-        process.wait(20)
-        assert await_none(tmp_path, 1) == []
+        process.wait(120)
+        assert await_none(tmp_path, 60) == []
 
 
 @pytest.mark.faults
@@ -72,5 +72,5 @@ def test_a_second_ctrl_c_while_it_stops_leaves_no_process(after_s: float, tmp_pa
         process.send_signal(signal.SIGINT)
         time.sleep(after_s)
         process.send_signal(signal.SIGINT)
-        process.wait(20)
-        assert await_none(tmp_path, 3) == []
+        process.wait(120)
+        assert await_none(tmp_path, 60) == []

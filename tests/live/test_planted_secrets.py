@@ -30,7 +30,7 @@ from .java_left import await_none
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1_800)]
 
-_PAUSE_S, _ENDS_S = 0.05, 60
+_PAUSE_S, _ENDS_S = 0.05, 300
 _DONE, _FAILED, _WRONG_USE, _CHANGES_WAIT = 0, 1, 2, 3
 # Nothing listens there.
 _NOBODY = "127.0.0.1:1"

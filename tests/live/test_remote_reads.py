@@ -32,7 +32,7 @@ TOPIC, READER, GROUP, USER = "archive", "rdk-replays", "replays", "carol"
 RECORDS, RECORD_BYTES, SEGMENT_BYTES = 6_000, 1_000, 1 << 20
 PARTITION_BYTES = 100_000
 """What the reader takes in an answer: several are within a segment."""
-TIMEOUT_S = 60.0
+TIMEOUT_S = 300.0
 JOBS = ["ingest_request_log", "fetches", "fetch_results", "request_results"]
 Row = dict[str, Any]
 

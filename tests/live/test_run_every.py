@@ -172,7 +172,7 @@ def interrupt(process: subprocess.Popen[bytes], log: Path) -> float:
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(ENDS_S) == 130, log.read_text(encoding="utf-8")
     took_s = time.monotonic() - began
-    _, alive = psutil.wait_procs(family, timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=ENDS_S)
     assert not alive
     return took_s
 

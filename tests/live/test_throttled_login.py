@@ -19,7 +19,6 @@ KEYS = {BYTES: "5000000", "consumer_byte_rate": "6000000"}
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(120)
 def test_all_changes_of_a_throttled_login_are_made(cluster: LocalCluster, conf: Conf) -> None:
     users = [ConfigEntity("", "user", f"throttled-login-{n}") for n in range(5)]
     desired = [row for user in users for row in rows(cluster.cluster_id, user, KEYS)]

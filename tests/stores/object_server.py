@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import time
@@ -12,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quotaflow.pipelines.config import WarehouseSection
-from quotaflow.pipelines.spark.jars import cache_folder, locked
+
+from ..live import fetched
 
 BUCKET = "warehouse"
-_VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
-_BUILD_TIMEOUT_S = 1_800
-START_TIMEOUT_S = 60
+_MODULE = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"
+START_TIMEOUT_S = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class ObjectServer:
 @contextmanager
 def started(folder: Path) -> Iterator[ObjectServer]:
     """A server with its data in a folder, and a bucket."""
-    program, port = _program(), free_port()
+    program, port = fetched.from_go(_MODULE), free_port()
     user, password = f"user-{secrets.token_hex(4)}", secrets.token_hex(16)
     environment = os.environ | {"MINIO_ROOT_USER": user, "MINIO_ROOT_PASSWORD": password}
     command = [str(program), "server", "--quiet", "--address", f"127.0.0.1:{port}", str(folder)]
@@ -57,23 +56,6 @@ def started(folder: Path) -> Iterator[ObjectServer]:
             yield running
         finally:
             server.terminate()
-
-
-def _program() -> Path:
-    """MinIO, built once for each user from its Go module."""
-    folder = cache_folder() / "minio" / _VERSION
-    program = folder / "minio"
-    with locked(folder):
-        if not program.exists():
-            go = shutil.which("go")
-            assert go, "this test builds MinIO: it needs Go"
-            subprocess.run(
-                [go, "install", f"github.com/minio/minio@{_VERSION}"],
-                env=os.environ | {"GOBIN": str(folder)},
-                check=True,
-                timeout=_BUILD_TIMEOUT_S,
-            )
-    return program
 
 
 def make_bucket(server: ObjectServer) -> None:

@@ -25,7 +25,8 @@ from quotaflow.schemas.tables.catalog import TABLES
 
 from .object_server import ObjectServer
 
-pytestmark = [pytest.mark.faults, pytest.mark.spark]
+# The first run builds a server.
+pytestmark = [pytest.mark.faults, pytest.mark.spark, pytest.mark.timeout(3_600)]
 
 RECORDS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "

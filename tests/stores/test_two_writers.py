@@ -24,7 +24,8 @@ from .conftest import Server
 from .object_server import ObjectServer
 from .writing import COMMITS, OWNER
 
-pytestmark = pytest.mark.faults
+# The first run builds a server.
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(3_600)]
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITERS = 3

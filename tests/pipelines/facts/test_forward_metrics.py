@@ -214,6 +214,7 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.spark
 @pytest.mark.faults
+@pytest.mark.timeout(3_600)  # the first run builds the program
 def test_prometheus_takes_points_of_a_catalog(
     spark: SparkSession, catalog: Warehouse, prometheus: str
 ) -> None:

@@ -31,7 +31,7 @@ def server(warehouse: Warehouse) -> Iterator[tuple[str, psutil.Process]]:
             yield process.stdout.readline().split()[2], psutil.Process(process.pid)
         finally:
             process.terminate()
-        assert process.wait(30) == 130
+        assert process.wait(300) == 130
 
 
 @pytest.mark.faults

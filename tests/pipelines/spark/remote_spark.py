@@ -18,7 +18,7 @@ from quotaflow.demo.ports import LOOPBACK, free_ports
 from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
 
-_START_S = 120
+_START_S = 600
 _DEPLOY = "org.apache.spark.deploy"
 
 
