@@ -169,6 +169,8 @@ def main() -> None:
     """The console script, and the entry point of tasks on Databricks."""
     # Of numpy, which pyarrow imports: its threads take a tenth of the time of a short command.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Else pydantic reads the metadata of all installed packages, to find its plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     _seek_no_cycles_at_first()
     _open_streams()
     for stream in (sys.stdout, sys.stderr):

@@ -15,7 +15,6 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.programs import program_of
 from quotaflow.udfs.counted import counted, noun
-from quotaflow.udfs.rules.diagnosis import NOT_EXPLAINED
 from quotaflow.udfs.rules.principal_name import bare
 
 if TYPE_CHECKING:
@@ -293,7 +292,7 @@ def _cells(row: Row) -> Row:
     cells |= {each["fact"]: each["text"] for each in row["facts"] or ()}
     if row["principal"] is not None:
         cells["client"] = _client(row)
-    if row["share"] is not None and row["cause"] != NOT_EXPLAINED:
+    if row["share"] is not None and row["cause"] != "not_explained":
         cells["first"] = texts.share(_part_share(row))
     return cells
 

@@ -22,7 +22,6 @@ from quotaflow.pipelines import extras
 from quotaflow.pipelines.config import expanded
 from quotaflow.pipelines.errors import JarError, MissingToolError
 from quotaflow.pipelines.spark.java import java
-from quotaflow.pipelines.spark.java_output import first_cause
 from quotaflow.udfs.counted import counted
 
 Progress = Callable[[str], None]
@@ -151,6 +150,8 @@ def _follow(ivy: subprocess.Popen[str], name: str, total: int, progress: Progres
 
 def _cannot_fetch(name: str, total: int, lines: list[str]) -> str:
     start = lines.index(_PROBLEMS) if _PROBLEMS in lines else 0
+    from quotaflow.pipelines.spark.java_output import first_cause  # noqa: PLC0415  only here
+
     why = first_cause("\n".join(line for line in lines[start:] if not line.startswith("::")))
     return (
         f"cannot fetch {name} ({counted(total, 'jar')}, needed once; later runs work offline): "

@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import pydoc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -106,6 +105,8 @@ def _table(
     shown = fetched[:MAX_ROWS_ON_TERMINAL]
     drawing = grid.draw(shown, names, layout, by_importance=by_importance)
     if layout.is_paged:
+        import pydoc  # noqa: PLC0415  few commands need it
+
         pydoc.pager("\n".join(drawing.lines))
     else:
         lines(drawing.lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from quotaflow.pipelines.errors import ConfigError, DamagedError, NeverMadeError
-from quotaflow.pipelines.warehouse import damage, delta_files
+from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.delta_files import DataFile
 from quotaflow.pipelines.warehouse.once import Once
 from quotaflow.pipelines.warehouse.place import Place
@@ -96,6 +96,8 @@ class FolderTables:
         """What is wrong with a file of an opened table on disk; None: nothing."""
         if self.place.store is not None:
             return None
+        from quotaflow.pipelines.warehouse import damage  # noqa: PLC0415  only after an error
+
         problems = (
             damage.of_files(self.place.root, name, table)
             for name, table in list(self._opened.made.items())

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quotaflow.pipelines.config import WarehouseSection
-from quotaflow.pipelines.warehouse import damage
+from quotaflow.pipelines.errors import DamagedError
 from quotaflow.schemas.table import Table
 from quotaflow.udfs.engine.rule import Files
 from quotaflow.udfs.stores import ADLS, GCS, S3, Store, account_of, key_of
-from quotaflow.udfs.table_files import Target
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.fs import FileSystem
+
+    from quotaflow.udfs.table_files import Target
 
 _LOG = "_delta_log"
 _OF_VERSIONS = (".json", ".parquet")
@@ -86,14 +87,20 @@ class Place:
 
         # A power cut can leave an empty commit, which delta-rs takes for one without rows.
         is_broken = self.store is None and self._has_empty_commit(table)
-        if is_broken and (damaged := damage.of_log(self.root, table)):
+        if is_broken and (damaged := self._damage(table)):
             raise damaged
         try:
             return DeltaTable(self.path(table), storage_options=self.storage_options)
         except (DeltaError, OSError):
-            if self.store is None and (damaged := damage.of_log(self.root, table)):
+            if damaged := self._damage(table):
                 raise damaged from None
             raise
+
+    def _damage(self, table: str) -> DamagedError | None:
+        """What is wrong with the log of a folder's table; None: nothing."""
+        from quotaflow.pipelines.warehouse import damage  # noqa: PLC0415  only after an error
+
+        return damage.of_log(self.root, table) if self.store is None else None
 
     def _has_empty_commit(self, table: str) -> bool:
         with suppress(OSError), os.scandir(f"{self.path(table)}/{_LOG}") as files:
@@ -121,8 +128,10 @@ class Place:
         """Files of a table as a relation of rules."""
         return Files(tuple(paths), table.arrow, bool(table.partitioning), self.store)
 
-    def target(self, table: Table, indexed: Iterable[str]) -> Target:
+    def target(self, table: Table, indexed: Iterable[str]) -> "Target":
         """Where tasks write files of a table; `indexed` columns get statistics."""
+        from quotaflow.udfs.table_files import Target  # noqa: PLC0415  only writers need it
+
         path = self.path(table.name)
         return Target(table.name, path, table.arrow, tuple(indexed), self.store)
 

@@ -24,7 +24,6 @@ from quotaflow.pipelines.terminal import logs
 from quotaflow.pipelines.warehouse import (
     folder_tables,
     private_folder,
-    store_frames,
     store_owner,
 )
 from quotaflow.pipelines.warehouse.place import Place
@@ -204,6 +203,8 @@ class Warehouse:
     def read(self, spark: "SparkSession", table: str, version: int | None = None) -> "DataFrame":
         """The table as it is now, or in a version."""
         if self.conf.is_store:
+            from quotaflow.pipelines.warehouse import store_frames  # noqa: PLC0415  only here
+
             return store_frames.read(spark, self.place, table, version)
         if version is None:
             return spark.read.table(self.target(table))
@@ -212,6 +213,8 @@ class Warehouse:
     def read_written(self, spark: "SparkSession", table: str) -> "DataFrame":
         """The same with `written_at`: when the file of a row was written, also by a rewrite."""
         if self.conf.is_store:
+            from quotaflow.pipelines.warehouse import store_frames  # noqa: PLC0415  as above
+
             return store_frames.read(spark, self.place, table, None, ["written_at"])
         from pyspark.sql import functions as F  # noqa: PLC0415  pyspark is not a base dependency
 

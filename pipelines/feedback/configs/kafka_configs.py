@@ -3,11 +3,13 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import KafkaSection
-from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
-from quotaflow.schemas.configs import CLIENT_ID, CONFIGS, ENTITY_TYPES
 from quotaflow.udfs.rules.quota import QuotaEntity
+
+if TYPE_CHECKING:
+    from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity
 
 ANY_BROKER = "BROKER:9092"
 """The address in commands where no conf has one."""
@@ -33,8 +35,12 @@ def address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def command(entity: ConfigEntity, values: Mapping[str, str | None], connection: Connection) -> str:
+def command(
+    entity: "ConfigEntity", values: Mapping[str, str | None], connection: Connection
+) -> str:
     """The command line that sets configs of one entity, and removes those without a value."""
+    from quotaflow.schemas.configs import CLIENT_ID, ENTITY_TYPES  # noqa: PLC0415  quotas need none
+
     added = [_pair(key, value) for key, value in values.items() if value is not None]
     removed = [key for key, value in values.items() if value is None]
     named = [(ENTITY_TYPES[entity.entity_type], entity.entity_name)]
@@ -97,6 +103,8 @@ def quoted(text: str) -> str:
 
 
 def _pair(key: str, value: str) -> str:
+    from quotaflow.schemas.configs import CONFIGS  # noqa: PLC0415  as above
+
     # The tool splits at commas and equal signs, except inside brackets, which it removes.
     return f"{key}=[{value}]" if CONFIGS[key].is_list else f"{key}={value}"
 
