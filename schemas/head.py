@@ -109,11 +109,12 @@ def _masked(match: re.Match[str]) -> str:
 def fields(head: Iterable[str], names: Collection[str], optional: Collection[str]) -> Fields:
     """The fields of a head, which are in the order of `names`. Raises HeadError."""
     read: dict[str, list[str]] = {}
+    lines: list[str] = []
     for line in head:
         if line.startswith("  "):
             if not read:
                 raise HeadError(f"the head begins with an indented line: {line.strip()}")
-            list(read.values())[-1].append(line)
+            lines.append(line)
             continue
         match = _FIELD.fullmatch(line)
         if not match or match[1] not in names:
@@ -123,8 +124,8 @@ def fields(head: Iterable[str], names: Collection[str], optional: Collection[str
             )
         if match[1] in read:
             raise HeadError(f"the head has {match[1]} twice")
-        read[match[1]] = [match[2] or ""]
-    if missing := [name for name in names if name not in {*read, *optional}]:
+        lines = read[match[1]] = [match[2] or ""]
+    if missing := [name for name in names if name not in read and name not in optional]:
         raise HeadError(f"the head has no {missing[0]}")
     if list(read) != [name for name in names if name in read]:
         raise HeadError(f"fields are in this order: {', '.join(names)}")
@@ -230,4 +231,4 @@ def near(name: str, names: Iterable[str]) -> str:
 
 def text(lines: list[str]) -> str:
     """The lines of a field as one."""
-    return " ".join(line.strip() for line in lines if line.strip())
+    return " ".join(filter(None, map(str.strip, lines)))

@@ -27,6 +27,7 @@ those that the table behind FROM lacks are null.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quotaflow.schemas import head, programs
 from quotaflow.schemas.areas import BY_NAME
@@ -45,8 +46,7 @@ _FIELDS = (
 _COLUMN = re.compile(r"(\w+): (\S.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class ViewColumn:
+class ViewColumn(NamedTuple):
     """One column of a view: its name, and its meaning with its unit."""
 
     name: str
