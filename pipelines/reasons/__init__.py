@@ -26,6 +26,7 @@ from quotaflow.pipelines.reasons.wording import (
     with_signals,
     worded,
     wordings,
+    wordings_of,
 )
 from quotaflow.pipelines.terminal import texts
 
@@ -123,7 +124,7 @@ def diagnosis_step(row: Row) -> str | None:
     is_move = row["symptom"] == "move_stalled"
     place = ("diagnoses", "symptom") if is_move else _of_cause(row)
     code = row[place[1]]
-    wording = wordings()[place].by_code.get(code)
+    wording = wordings_of(place).by_code.get(code)
     return None if wording is None or wording.cure is None else rendered(wording.cure, row)
 
 

@@ -34,6 +34,7 @@ OF_EVERY_ROW = frozenset(
 """Columns that say what a row of desired_configs is about: a sentence may read them unlisted."""
 
 _PLACE = re.compile(r"\{(\w+)(?::(\w+)|\|([^|{}]+)(?:\|([^|{}]+))?)?\}")
+_SECTION = re.compile(r"^([a-z][\w.]*):\n", re.M)
 _CONDITION = re.compile(r"(\w+)(?:(!?=|>)(\w+))?")
 _FORMS: Mapping[str, Callable[[float], str]] = {
     "0": texts.fixed,
@@ -77,31 +78,36 @@ class Wordings:
     by_code: Mapping[str, Wording]
 
 
-@cache
 def wordings() -> Mapping[Place, Wordings]:
     """The wordings of every column that has codes."""
-    made = {}
-    for place, section in _file().items():
-        view, dot, column = place.partition(".")
-        if dot:
-            each = {code: _wording(code, **fields) for code, fields in section["codes"].items()}
-            made[view, column] = Wordings(section["title"], each)
-    return made
-
-
-def sentences(section: str) -> Mapping[str, str]:
-    """Templates by code that are about no view."""
-    return _file()[section]  # type: ignore[no-any-return]
+    places = (name.partition(".") for name in _texts())
+    return {(view, column): wordings_of((view, column)) for view, _, column in places if column}
 
 
 @cache
-def _file() -> Mapping[str, Any]:
+def wordings_of(place: Place) -> Wordings:
+    """The wordings of one column. Raises KeyError for one that has no codes."""
+    section = sentences(".".join(place))
+    each = {code: _wording(code, **fields) for code, fields in section["codes"].items()}
+    return Wordings(section["title"], each)
+
+
+@cache
+def sentences(section: str) -> Mapping[str, Any]:
+    """A section of the file, such as templates by code that are about no view."""
     import yaml  # noqa: PLC0415  a bundle builds without packages
 
-    text = files(__package__).joinpath("reasons.yaml").read_text(encoding="utf-8")
     # By libyaml, where it is there: in a tenth of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(text, loader)  # type: ignore[no-any-return]  # noqa: S506  both are safe
+    return yaml.load(_texts()[section], loader)  # type: ignore[no-any-return]  # noqa: S506  both are safe
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    """The text of each section: to parse all takes longer than a query."""
+    text = files(__package__).joinpath("reasons.yaml").read_text(encoding="utf-8")
+    _, *parts = _SECTION.split(text)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _wording(
@@ -114,7 +120,7 @@ def _wording(
 def worded(place: Place, row: Row) -> str:
     """The sentence of a row; a code of another version, which has no words here, as it is."""
     code = row[place[1]]
-    wording = wordings()[place].by_code.get(code)
+    wording = wordings_of(place).by_code.get(code)
     return cut(code) if wording is None else wording.words(row)
 
 
@@ -163,7 +169,7 @@ def _shown(place: re.Match[str], row: Row) -> str:
 
 def _cases(phrase: str) -> Iterator[tuple[str, str]]:
     """The condition and the template of each case of a phrase."""
-    for case in _file()["phrases"][phrase]:
+    for case in sentences("phrases")[phrase]:
         yield (case["if"], case["text"]) if isinstance(case, dict) else ("", case)
 
 
@@ -201,7 +207,7 @@ def _columns(template: str) -> Iterator[str]:
 
 def meaning(place: Place, code: str | None) -> str | None:
     """What a code means, as a clause without a full stop; None without words for it."""
-    wording = wordings()[place].by_code.get(code or "")
+    wording = wordings_of(place).by_code.get(code or "")
     if wording is None:
         return None
     return f"{wording.meaning[0].lower()}{wording.meaning[1:]}".rstrip(".")
@@ -214,7 +220,7 @@ def text_of_code(place: Place, code: str | None) -> str:
 
 def cure(cause: str | None) -> str | None:
     """What the owner of a program should do about a cause; None where nobody is accused."""
-    wording = wordings()["producer_id_bursts", "cause"].by_code.get(cause or "")
+    wording = wordings_of(("producer_id_bursts", "cause")).by_code.get(cause or "")
     return None if wording is None else wording.cure
 
 
