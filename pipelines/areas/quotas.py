@@ -54,7 +54,10 @@ _EVIDENCE = {
 # The fullest window of a kind of quota is shown, because it is what throttles. The cause may be in
 # another window: a burst across two windows fills neither. A rolled-up row has its greatest usage.
 _LIMITS = (
-    "SELECT *, coalesce(peak_usage, usage) AS most_used FROM (SELECT *, "
+    "SELECT *, coalesce(peak_usage, usage) AS most_used FROM (SELECT principal, client_id, "
+    "quota_type, event_time, rolled_up_s, broker_id, usage, peak_usage, quota, quota_level, "
+    "quota_bucket_user, quota_bucket_client_id, quota_bucket_usage, is_estimated, is_lower_bound, "
+    "enforcement, "
     "row_number() OVER (PARTITION BY {who} ORDER BY quota_bucket_usage / quota DESC NULLS LAST, "
     "usage DESC, event_time DESC, broker_id) AS fullest, "
     "sum(request_count) OVER (PARTITION BY {who}) AS all_requests, "

@@ -110,6 +110,9 @@ class Scope:
     _answers: Once[str, list[Row]] = field(
         default_factory=Once, init=False, compare=False, repr=False
     )
+    _filled: Once[str, dict[str, str]] = field(
+        default_factory=Once, init=False, compare=False, repr=False
+    )
 
     def gather(self, names: Iterable[str]) -> None:
         """Get ready for questions about these tables and views (`Reader.gather`)."""
@@ -140,7 +143,7 @@ class Scope:
 
     def filled(self, sql: str, **parts: str) -> str:
         """The query with this scope's parts in it; `parts` are further ones."""
-        return filled(sql, self._parts | parts, self._within)
+        return filled(sql, self._filled.get("", self._parts) | parts, self._within)
 
     def rows_if_made(self, sql: str) -> list[Row]:
         """The rows; none if a table that the query needs was never made."""
@@ -167,7 +170,6 @@ class Scope:
         """Whether this is about the last day of the cluster, which some views are about."""
         return self.about is None or self.about.is_recent
 
-    @property
     def _parts(self) -> dict[str, str]:
         return {
             "cluster": literal(self.cluster_id),

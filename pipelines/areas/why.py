@@ -72,6 +72,12 @@ _OTHERS = {
     *("rejected_pushes", "error_names"),
 }
 """What areas read beside their tables."""
+_OF_FACTS = {
+    *("client_quotas", "current_client_quotas", "replication_throttles"),
+    *("fetch_faults", "offset_resets", "lagging_reads", "remote_reads_by_hour"),
+    "clients_without_telemetry",
+}
+"""What brief answers rarely read."""
 _MAX_FACTS = 3
 MAX_FINDINGS = 50
 """Findings of an area; a last one says that there are more."""
@@ -150,6 +156,7 @@ def why(
     """
     damages: list[str] = []
     questions = {table for area in AREAS for table in area.TABLES} | _OTHERS
+    questions -= _OF_FACTS if is_brief else set()
 
     def scoped(tables: Reader) -> Scope:
         return scope_about(tables, name, period, cluster_id, conf, questions=questions)
