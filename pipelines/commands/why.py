@@ -116,7 +116,8 @@ def _incidents(settings: "Conf", layout: Layout) -> None:
     reader = open_reader(settings)
     incidents = reader.rows(diagnoses.open_incidents(_MOST))
     if layout != Layout():
-        output.write(incidents, list(incidents[0]) if incidents else ["symptom"], layout)
+        columns = list(incidents[0]) if incidents else ["symptom"]
+        output.write(map(values.plain, incidents), columns, layout)
         return
     lines = [f"{diagnoses.incident(row)}." for row in incidents]
     output.lines(map(values.visible, lines or ["No incident is open."]))

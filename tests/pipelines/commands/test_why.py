@@ -253,3 +253,6 @@ def test_without_a_name_it_lists_open_incidents(
     assert printed.out.startswith("1 client waits for a quota")
     assert "bad" in printed.out
     assert printed.err == "`quotaflow why bad` says more, and each other name too\n"
+    (incident,) = table_command("why", "--json").rows
+    assert (incident["names"], incident["state"]) == (["bad"], "open")
+    assert incident["since"].endswith("Z")
