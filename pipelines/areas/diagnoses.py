@@ -87,8 +87,8 @@ _OF_CLIENTS = any_of("symptom", OF_CLIENTS)
 _SUFFERED = ("slow", "failing", "rebalances", "unavailable")
 """Symptoms that no other area has as a problem."""
 # Of clients a day is diagnosed, so the start of a longer incident moves: it was an event before.
-# An incident can go on within ten minutes of its end. No start of a lag is known: it is another
-# event once other groups lag.
+# An incident can go on within ten minutes of its end. The start of a lag moves while its group
+# reads: it is another event once other groups lag.
 EVENTS = Question(
     f"""
 SELECT * FROM (
@@ -99,8 +99,11 @@ SELECT * FROM (
             WHEN {_OF_CLIENTS} THEN since
             ELSE coalesce(until, since)
         END AS event_time,
-        CASE WHEN state = 'ended' THEN until ELSE since END AS began_or_ended,
-        CASE WHEN state <> 'ended' AND since IS NULL THEN array_join(names, ', ') END AS of_names
+        CASE WHEN state = 'ended' THEN until WHEN symptom <> 'lag' THEN since END AS began_or_ended,
+        CASE
+            WHEN state <> 'ended' AND (since IS NULL OR symptom = 'lag')
+                THEN array_join(names, ', ')
+        END AS of_names
     FROM incidents
     WHERE {{of_cluster}}
         AND (state = 'ended' OR NOT {_OF_CLIENTS} OR since > until - INTERVAL 23 HOUR)

@@ -141,8 +141,10 @@ LAGS |= {"evidence": [], "lag": 5_000, "lag_s": 300.0, "trend": "growing", "conf
 def test_a_lag_is_sent_again_when_another_group_has_it_too(conf: Conf, server: Endpoint) -> None:
     warehouse = Warehouse(conf.warehouse)
     make_tables(warehouse, {})
-    for groups, sent in (("a", 1), ("a", 0), ("ab", 1), ("ab", 0)):
-        rows = [LAGS | {"group_id": group, "topic": group} for group in groups]
+    # Its oldest record is another one as the group reads.
+    for groups, lag_s, sent in (("a", 300, 1), ("a", 240, 0), ("ab", 240, 1), ("ab", 300, 0)):
+        given = LAGS | {"lag_s": float(lag_s)}
+        rows = [given | {"group_id": group, "topic": group} for group in groups]
         make_table(warehouse, TABLES["why_groups_lag"], rows)
         assert deliver(conf, NOW).sent == sent
     assert len(server.came) == 2

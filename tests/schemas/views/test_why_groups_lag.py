@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from quotaflow.pipelines import reasons
 
 from ...rows import Row, at, moved, request, row
@@ -280,6 +282,8 @@ def test_a_cause_has_its_numbers_and_the_lag() -> None:
     assert (row["lag"], row["trend"], row["known_at"]) == (1_100, "growing", at(1_200))
     numbers = {each["signal"]: each["value"] for each in row["evidence"]}
     assert numbers == {"throttle_time_share": 60 * 2.5 / 295, "quota": 5e5}
+    for symptom in (*view("diagnoses", tables), *view("incidents", tables)):
+        assert (row["known_at"] - symptom["since"]).total_seconds() == pytest.approx(row["lag_s"])
 
 
 def test_an_age_that_is_not_known_of_one_partition_is_not_known_of_the_topic() -> None:
@@ -315,3 +319,4 @@ def test_when_a_group_that_reads_faster_is_caught_up() -> None:
     tables = scene((0, 100, 1_500), client_metrics=[idle()])
     (row,) = view("why_groups_lag", tables)
     assert (row["trend"], round(row["caught_up_in_s"])) == ("shrinking", 750)
+    assert [each["since"] for each in view("diagnoses", tables)] == [None]

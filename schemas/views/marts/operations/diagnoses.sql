@@ -20,7 +20,8 @@
 --   symptom: slow, failing, lag, rebalances, unavailable, under_min_isr, under_replicated, move_stalled or
 --     cost
 --   api: API on which a client waits or fails; null: the subject is no client
---   since: start of the symptom; null: it is not known
+--   since: start of the symptom; of a lag when the oldest record left was written, as it lags since
+--     then at least; null: it is not known, or the lag shrinks
 --   until: end of the last minute with it, or when it was last known
 --   is_ongoing: it was there when the cluster's tables end; false for a lag that shrinks
 --   requests: of a client, or of the clients that wait for a broker, in this time
@@ -53,6 +54,10 @@ SELECT
     *,
     'group' AS subject_kind,
     'lag' AS symptom,
+    CASE
+        WHEN trend IS DISTINCT FROM 'shrinking'
+            THEN known_at - INTERVAL '1' SECOND * lag_s
+    END AS since,
     known_at AS until,
     trend IS DISTINCT FROM 'shrinking' AS is_ongoing
 FROM why_groups_lag

@@ -10,7 +10,7 @@
 --   from diagnoses: cluster_id, symptom, cause
 --   origin: which quota and user, broker, client or error; of a cause that is not known the subject;
 --     null: the cause has none
---   since: start of the first symptom; null: it is not known
+--   since: start of the first symptom, as in diagnoses; null: it is not known
 --   until: end of the last symptom
 --   state: open (a symptom is there when the cluster's tables end) or ended
 --   subjects: clients, groups or topics that are hit
