@@ -1,5 +1,6 @@
 """Heads of views: they describe exactly the columns a view has, and their kinds are true."""
 
+import re
 from dataclasses import replace
 
 from quotaflow.pipelines.results.answers.registry import ANSWERS
@@ -59,3 +60,29 @@ def test_a_view_reads_tables_and_views_that_read_only_tables() -> None:
     loaded = views.load()
     reads_views = {name for name in loaded if reads(name)}
     assert {name: reads(name) & reads_views for name in loaded} == {name: set() for name in loaded}
+
+
+FILLED_WITH_NULL = {
+    (
+        "diagnoses",
+        "why_groups_lag",
+    ): """api broker_id budget client_id facts principal requests
+        share usual_ms waited_ms""",
+    ("diagnoses", "reassignments"): """api broker_id budget client_id evidence facts group_id lag
+        lag_s principal requests share usual_ms waited_ms""",
+    ("diagnoses", "cluster_symptoms"): "api budget client_id lag lag_s principal usual_ms",
+    ("diagnoses", "needless_costs"): """api budget detail group_id lag lag_s requests share usual_ms
+        waited_ms""",
+}
+"""By view and table of its union, the columns of the view that the table lacks."""
+
+
+def test_a_union_fills_with_null_only_what_is_listed() -> None:
+    actual = {
+        (name, table): " ".join(sorted(lacked))
+        for name, each in views.load().items()
+        for select in each.sql.split("\nUNION ALL\n")
+        for table in re.findall(r"\nFROM (\w+)", select)[-1:]
+        if (lacked := re.findall(r"^    NULL AS (\w+)", select, re.M))
+    }
+    assert actual == {key: " ".join(names.split()) for key, names in FILLED_WITH_NULL.items()}
