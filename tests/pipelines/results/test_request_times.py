@@ -58,7 +58,7 @@ def test_requests_are_counted_by_library_whatever_they_waited() -> None:
         (None, None, 1, rows.at(3), rows.at(3)),
     ]
     counts = sorted(each["requests"] for each in row["waited_histogram"])
-    assert (row["request_count"], counts) == (12, [2, 10])
+    assert (row["request_count"], row["line_count"], counts) == (12, 3, [2, 10])
 
 
 @pytest.mark.parametrize(
