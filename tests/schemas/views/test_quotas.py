@@ -2,8 +2,8 @@
 
 from quotaflow.udfs.rules.quota import NEAR_SHARE
 
-from ...rows import Row, used
-from .view_tables import assert_outcomes, in_table, picked, view
+from ...rows import Row, at, quota, request, used
+from .view_tables import Tables, assert_outcomes, in_table, picked, view
 
 
 def test_headroom_is_that_of_the_worst_window_of_the_last_hour() -> None:
@@ -110,4 +110,74 @@ def test_throttled_instances_of_a_program_are_one_row() -> None:
         ("billing", 1, 2),
         ("producer-*", 3, 6),
         (None, 0, 2),
+    ]
+
+
+def limited(quota_level: int, **bucket: str) -> Row:
+    """Usage of a bucket of this level."""
+    shared = {"quota_bucket_user": None, "quota_bucket_client_id": None} | bucket
+    return used(60, BYTES, 900.0, quota_level=quota_level, **shared)
+
+
+def connected(second: float, port: int, address: str = "10.0.0.1", **others: object) -> Row:
+    """A request on a connection of a broker."""
+    own = {"connection_id": f"b-{address}:{port}", "client_address": address} | others
+    return request(second, "METADATA", **own)
+
+
+ALICE, APP = {"quota_bucket_user": "alice"}, {"quota_bucket_client_id": "app"}
+OF_IP = "connection_creation_rate"
+ALL_USED: Tables = {
+    "quota_usage": [
+        *(limited(1, **ALICE, **APP), limited(2, **ALICE, **APP), limited(3, **ALICE)),
+        *(limited(4, **ALICE, **APP), limited(5, **ALICE, **APP), limited(6, **ALICE)),
+        *(limited(7, **APP), limited(8, **APP)),
+    ],
+    "requests": [connected(60, port, address) for port in range(10) for address in "ab"],
+}
+NOBODY: Tables = {"quota_usage": [used(0, "request_percentage", 1.0, quota_level=None)]}
+OF_APP, OF_CLIENTS = {"client_id": "app"}, {"is_default_client_id": True}
+OF_ALICE, OF_USERS = {"user": "alice"}, {"is_default_user": True}
+ENTITIES: dict[str, Row] = {
+    "of a user and client id": quota(0, BYTES, 1_000.0, **OF_ALICE, **OF_APP),
+    "of each client id of a user": quota(0, BYTES, 1_000.0, **OF_ALICE, **OF_CLIENTS),
+    "of a user": quota(0, BYTES, 1_000.0, **OF_ALICE),
+    "of a client id of each user": quota(0, BYTES, 1_000.0, **OF_USERS, **OF_APP),
+    "of each client id of each user": quota(0, BYTES, 1_000.0, **OF_USERS, **OF_CLIENTS),
+    "of each user": quota(0, BYTES, 1_000.0, **OF_USERS),
+    "of a client id": quota(0, BYTES, 1_000.0, **OF_APP),
+    "of each client id": quota(0, BYTES, 1_000.0, **OF_CLIENTS),
+    "of an address": quota(0, OF_IP, 1.0, ip="a"),
+    "of each address": quota(0, OF_IP, 1.0, is_default_ip=True),
+}
+
+
+def test_a_quota_is_used_by_its_own_entity_alone() -> None:
+    every = [*ENTITIES.values()]
+    for n, (case, row) in enumerate(ENTITIES.items()):
+        others = [each for m, each in enumerate(ALL_USED["quota_usage"]) if m != n]
+        elsewhere = ALL_USED | {"quota_usage": others}
+        elsewhere["requests"] = [connected(60, 1, "c")] if row.get("ip") else []
+        shown = [
+            view("quota_uses", content | {"client_quotas": [row]})[0]["state"]
+            for content in (ALL_USED, elsewhere, NOBODY, {})
+        ]
+        assert shown == ["near", "unused", "unused", "unknown"], case
+    both = view("quota_uses ORDER BY config_key", ALL_USED | {"client_quotas": every})
+    assert {row["state"] for row in both} == {"near"}
+    assert {row["last_used"] for row in both} == {at(60)}
+
+
+def test_connections_are_counted_once_in_the_minute_of_their_first_request() -> None:
+    content = [
+        *(connected(60, 1), connected(61, 1), connected(200, 1)),
+        *(connected(62, 2), connected(100, 3), connected(60, 1, broker_id=2)),
+        *(connected(60, 9, "10.0.0.2"), request(60, "METADATA", client_address="10.0.0.3")),
+    ]
+    actual = view("connection_rates ORDER BY client_address, broker_id", {"requests": content})
+    names = ("client_address", "broker_id", "minute", "new_connections", "new_connections_per_s")
+    assert picked(actual, *names, "peak_per_s") == [
+        ("10.0.0.1", 1, at(60), 3, 3 / 60, 2 / 11),
+        ("10.0.0.1", 2, at(60), 1, 1 / 60, 1 / 11),
+        ("10.0.0.2", 1, at(60), 1, 1 / 60, 1 / 11),
     ]

@@ -1,0 +1,97 @@
+-- kind: mart
+-- grain: one row per client quota that is set
+-- area: quotas
+-- level: admin_api
+-- question: Unused quotas. Which quotas does nobody use, or come near?
+-- description: When something was last charged to each client quota, and how near to it its users
+--   came, over all that quota_usage and connection_rates have. A request is charged to the most
+--   specific quota of its kind alone: another one of the user may be unused.
+-- history: quota_usage
+-- columns:
+--   from current_client_quotas: cluster_id, user, is_default_user, client_id, is_default_client_id,
+--     ip, is_default_ip, config_key, quota, valid_from
+--   state: unused (nothing was charged to it), free (peak_share is below 0.8), near, over (peak_share
+--     is above 1), or unknown: there is no request log, or it has no bytes of SHARE_FETCH
+--   last_used: start of the last window with requests that were charged to it, or of the minute in
+--     which an address last opened a connection; null: none was
+--   peak_usage: greatest usage in a window at one broker, in the unit of quota; null: none
+--   peak_share: peak_usage / quota; null: none
+--   known_since: first window of the cluster in quota_usage; null: there is no request log
+WITH charged AS (
+    SELECT
+        cluster_id,
+        quota_type,
+        quota_level,
+        CASE WHEN quota_level <= 3 THEN quota_bucket_user END AS user,
+        CASE WHEN quota_level IN (1, 4, 7) THEN quota_bucket_client_id END AS client_id,
+        max(event_time) AS last_used,
+        max(quota_bucket_usage) AS peak_usage,
+        max(is_lower_bound) AS is_lower_bound
+    FROM quota_usage
+    WHERE quota_level IS NOT NULL
+    GROUP BY 1, 2, 3, 4, 5
+),
+connected AS (
+    SELECT
+        rates.cluster_id,
+        limited.ip,
+        max(rates.minute) AS last_used,
+        max(rates.peak_per_s) AS peak_usage
+    FROM connection_rates AS rates
+    LEFT JOIN current_client_quotas AS limited
+        ON rates.cluster_id = limited.cluster_id AND rates.client_address = limited.ip
+    GROUP BY rates.cluster_id, limited.ip
+),
+leveled AS (
+    SELECT
+        *,
+        CASE
+            WHEN user IS NOT NULL THEN 1
+            WHEN is_default_user THEN 4
+            WHEN client_id IS NOT NULL THEN 7
+            WHEN is_default_client_id THEN 8
+        END + CASE
+            WHEN user IS NULL AND NOT is_default_user OR client_id IS NOT NULL THEN 0
+            WHEN is_default_client_id THEN 1
+            ELSE 2
+        END AS quota_level
+    FROM current_client_quotas
+),
+known AS (
+    SELECT cluster_id, min(event_time) AS known_since
+    FROM quota_usage
+    GROUP BY cluster_id
+),
+used AS (
+    SELECT
+        quotas.*,
+        known.known_since,
+        coalesce(charged.last_used, connected.last_used) AS last_used,
+        coalesce(charged.peak_usage, connected.peak_usage) AS peak_usage,
+        coalesce(charged.peak_usage, connected.peak_usage) / nullif(quotas.quota, 0) AS peak_share,
+        coalesce(charged.is_lower_bound, false) AS is_lower_bound
+    FROM leveled AS quotas
+    LEFT JOIN known USING (cluster_id)
+    LEFT JOIN charged
+        ON quotas.cluster_id = charged.cluster_id
+            AND quotas.config_key = charged.quota_type
+            AND quotas.quota_level = charged.quota_level
+            AND quotas.user IS NOT DISTINCT FROM charged.user
+            AND quotas.client_id IS NOT DISTINCT FROM charged.client_id
+    LEFT JOIN connected
+        ON quotas.cluster_id = connected.cluster_id
+            AND quotas.config_key = 'connection_creation_rate'
+            AND quotas.ip IS NOT DISTINCT FROM connected.ip
+)
+
+SELECT
+    *,
+    CASE
+        WHEN known_since IS NULL THEN 'unknown'
+        WHEN last_used IS NULL THEN 'unused'
+        WHEN peak_share > 1 THEN 'over'
+        WHEN peak_share >= 8e-1 THEN 'near'
+        WHEN is_lower_bound THEN 'unknown'
+        ELSE 'free'
+    END AS state
+FROM used
