@@ -11,9 +11,10 @@ import typer
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.reference import catalogue
-from quotaflow.pipelines.terminal import bars, grid, output, progress, times
+from quotaflow.pipelines.terminal import bars, grid, output, progress, texts, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, statements
+from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import counted
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.config import Conf
 
 _PIPE_WIDTH = 100
+_PROGRESS = "pipeline_progress"
 
 
 class Dialect(StrEnum):
@@ -60,8 +62,8 @@ def tables(
 
     Each has the question that its rows answer; --all also lists those that serve them. Needs no
     JVM. A table that is not made yet has no rows: `quotaflow jobs` says which job fills it. With
-    words it shows tables, views and columns that have all of them in their name or meaning; the
-    search ignores case, and reads no table.
+    words it shows tables, views and columns that have all of them, or else most, in their name or
+    meaning; the search ignores case, and reads no table.
 
     Example: quotaflow tables
 
@@ -69,7 +71,7 @@ def tables(
     """
     width = grid.screen_width()
     if word:
-        hits = catalogue.search(word)
+        hits = catalogue.search(word, output.note)
         if layout == Layout():
             output.lines(catalogue.hit_lines(hits, width or _PIPE_WIDTH))
         else:
@@ -150,21 +152,40 @@ def show(
     max_rows = limit if limit is not None or is_all else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
     settings = options.bounded(conf.of_tables())
-    ask = partial(browsing.newest, name, start, where, max_rows)
-    batches = query_process.batches(settings, ask) if where else _rows_of(settings, ask)
+    answer = partial(query_process.batches if where else _rows_of, settings)
+    batches = answer(partial(browsing.newest, name, start, where, max_rows))
     if out:
         output.note(f"{counted(parquet_file.write(batches, out, name), 'row')} in {out}")
         return
-    columns, rows = list(batches.schema.names), iter(browsing.rows(batches, name))
+    columns, rows = list(batches.schema.names), browsing.rows(batches, name)
+    first = list(islice(rows, 1 if layout.is_for_programs else output.MAX_ROWS_ON_TERMINAL + 1))
     if chart:
-        shown = list(islice(rows, output.MAX_ROWS_ON_TERMINAL))
+        shown = first[: output.MAX_ROWS_ON_TERMINAL]
         output.lines(bars.lines(shown, columns, chart, grid.screen_width() or _PIPE_WIDTH))
-        return
-    first = next(rows, None)
-    output.write(rows if first is None else chain([first], rows), columns, layout)
+    else:
+        output.write(chain(first, rows), columns, layout)
     reason = browsing.why_empty(name)
-    if first is None and reason and not (since or where):
+    if not first and reason and not (since or where):
         output.note(f"{name} is empty {reason}")
+    if layout.is_for_programs:
+        return
+    if len(first) == max_rows:
+        _note_rest(len(first), answer(partial(browsing.count, name, start, where)))
+    if name.startswith("current_"):
+        _note_snapshot(name, open_reader(settings))
+
+
+def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
+    (total,) = count.read_all()["n"].to_pylist()
+    if total > shown:
+        listed = f"{shown:,} of {counted(total, 'row')}"
+        output.note(f"{listed}: --limit has more, --json and --csv have all")
+
+
+def _note_snapshot(name: str, tables: Reader) -> None:
+    for row in tables.rows(browsing.last_snapshot(name)) if tables.is_made(_PROGRESS) else ():
+        if row["taken_at"] is not None:
+            output.note(f"as of the snapshot at {texts.moment(row['taken_at'])} UTC")
 
 
 def _rows_of(settings: "Conf", ask: query_process.Ask) -> "pa.RecordBatchReader":

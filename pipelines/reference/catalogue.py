@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import combinations
 from typing import Any
 
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError, nearest
@@ -29,8 +30,10 @@ _GAP = "  "
 _NO_LETTER = re.compile(r"[^a-z0-9]+")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""), ("y", "y"))
 _MIN_STEM = 3
-_MOST_NAMES, _MOST_COLUMNS = 15, 4
-"""Of a search on a terminal, the best first."""
+_MOST_NAMES, _MOST_COLUMNS, _MOST_LINES = 15, 4, 3
+"""Of a search on a terminal, the best first, and lines of each."""
+_TIMES = {"ago", "hour", "night", "now", "recent", "since", "today", "week", "yesterday"}
+_HOW_LONG_AGO = ". A time is an option: `quotaflow show TABLE --since 24h`"
 
 
 class NoRelationError(QuotaflowError):
@@ -103,23 +106,33 @@ def _lines(text: str, width: int, **how: Any) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False, **how)
 
 
-def search(words: Iterable[str]) -> list[Hit]:
-    """What has all words, the best match first. Raises NoRelationError if nothing has.
+def search(words: Iterable[str], note: Callable[[str], None] = lambda _: None) -> list[Hit]:
+    """What has all words, the best match first; if nothing has, what has most, which a note says.
 
     A word matches the beginning of a word: lags finds lag, and lagging too. Best is what a synonym
-    names, then a name, a question, a meaning, and at last columns.
+    names, then a name, a question, a meaning, and at last columns. Raises NoRelationError if
+    nothing has any.
     """
     lowered = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
-    ranked = sorted(
-        (match for name, each in _described().items() if (match := _match(name, each, lowered))),
-        key=lambda match: match[0],
+    nothing = (
+        f"no table, view or column has {' and '.join(map(repr, lowered))} in its name or meaning"
     )
-    if not ranked:
-        listed = " and ".join(map(repr, lowered))
-        near = nearest("_".join(lowered), list(_described())) if lowered else ""
-        hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
-        raise NoRelationError(f"no table, view or column has {listed} in its name or meaning{hint}")
-    return [hit for _, hits in ranked for hit in hits]
+    time = _HOW_LONG_AGO if _TIMES & {*lowered} else ""
+    for size in range(len(lowered), 0, -1):
+        if ranked := _ranked(combinations(lowered, size)):
+            if size < len(lowered):
+                note(f"{nothing}: these have most of the words{time}")
+            return list(dict.fromkeys(hit for _, hits in ranked for hit in hits))
+    near = nearest("_".join(lowered), list(_described())) if lowered else ""
+    hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
+    raise NoRelationError(f"{nothing}{hint}{time}")
+
+
+def _ranked(choices: Iterable[Sequence[str]]) -> list[tuple[tuple[int, int, int, str], list[Hit]]]:
+    matches = (
+        _match(name, each, list(words)) for words in choices for name, each in _described().items()
+    )
+    return sorted(filter(None, matches), key=lambda match: match[0])
 
 
 def _described() -> dict[str, Table | View]:
@@ -182,13 +195,18 @@ def _begins(word: str) -> Callable[[str], bool]:
 def hit_lines(hits: Sequence[Hit], width: int) -> Iterator[str]:
     """Hits as text: each table once, with its question, and below it the columns that match."""
     names = list(dict.fromkeys(hit.name for hit in hits))
+    printed: set[tuple[str, str]] = set()
     for name in names[:_MOST_NAMES]:
         each = _described()[name]
         meaning = each.question or _first_sentence(each.comment)
         yield from _entry(name, meaning, width, "", is_bold=True)
-        columns = [hit for hit in hits if hit.name == name and hit.column is not None]
-        for hit in columns[:_MOST_COLUMNS]:
-            yield from _entry(hit.column or "", hit.meaning, width, "    ")
+        own = [(hit.column, hit.meaning) for hit in hits if hit.name == name and hit.column]
+        columns = [column for column in own if column not in printed]
+        for column, text in columns[:_MOST_COLUMNS]:
+            yield from _entry(column, text, width, "    ", max_lines=_MOST_LINES, placeholder=" …")
+        if repeated := ", ".join(column for column, text in own if (column, text) in printed):
+            yield from _entry(repeated, "as above", width, "    ")
+        printed.update(columns[:_MOST_COLUMNS])
         if more := columns[_MOST_COLUMNS:]:
             yield f"    and {counted(len(more), 'column')} more"
     if more_names := names[_MOST_NAMES:]:
@@ -196,11 +214,10 @@ def hit_lines(hits: Sequence[Hit], width: int) -> Iterator[str]:
 
 
 def _entry(
-    name: str, meaning: str, width: int, indent: str, *, is_bold: bool = False
+    name: str, meaning: str, width: int, indent: str, *, is_bold: bool = False, **how: Any
 ) -> Iterator[str]:
-    first, *rest = _lines(
-        f"{name}  {meaning}", width, initial_indent=indent, subsequent_indent=f"{indent}    "
-    )
+    indents = {"initial_indent": indent, "subsequent_indent": f"{indent}    "}
+    first, *rest = _lines(f"{name}  {meaning}", width, **indents, **how)
     head = f"{indent}{name}"
     yield (grid.bold(head) if is_bold else head) + first[len(head) :]
     yield from rest

@@ -74,6 +74,14 @@ def newest(
     return tables.query(select(name, columns(tables, name), since, where, limit))
 
 
+def count(
+    name: str, since: datetime | None, where: str | None, tables: Reader
+) -> "pa.RecordBatchReader":
+    """How many rows `newest` has without a limit."""
+    rows = select(name, columns(tables, name), since, where, None)
+    return tables.query(f"SELECT count(*) AS n FROM (\n{rows}\n) AS listed")
+
+
 def select(
     name: str,
     columns: list[str],
@@ -83,7 +91,8 @@ def select(
 ) -> str:
     """The query of `show`: newest rows first where the table or view has a time.
 
-    Rows of one time are in the order of their other columns, so each reader shows the same ones.
+    Rows of one time are in the order of their rank, if they have one, and of their other columns:
+    so each reader shows the same ones.
     """
     table = TABLES.get(name)
     of_view = (f'"{column}"' for column in _VIEW_TIMES if column in columns)
@@ -96,12 +105,23 @@ def select(
     quoted = ", ".join(f'"{column}"' for column in columns)
     parts = [f"SELECT {quoted}\nFROM {name}"]
     parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
-    others = [each for each in (table.key if table else columns) if each in columns]
+    ranks = [each for each in columns if each.endswith("_rank")]
+    others = [*ranks, *(each for each in (table.key if table else columns) if each in columns)]
     order = [f"{time} DESC NULLS LAST"] if time else []
-    order += [f'"{each}"' for each in others if each not in _UNORDERED and f'"{each}"' != time]
+    order += [
+        f'"{each}"'
+        for each in dict.fromkeys(others)
+        if each not in _UNORDERED and f'"{each}"' != time
+    ]
     parts += [f"ORDER BY {', '.join(order)}"] if order else []
     parts += [f"LIMIT {limit}"] if limit is not None else []
     return "\n".join(parts)
+
+
+def last_snapshot(name: str) -> str:
+    """The query of when the tables that a view reads were last taken from the cluster."""
+    listed = ", ".join(map(literal, sorted(views.dependencies(name)[0])))
+    return f"SELECT max(taken_at) AS taken_at FROM snapshot_times WHERE table_name IN ({listed})"
 
 
 def why_empty(name: str) -> str | None:

@@ -2,6 +2,7 @@
 -- grain: one row per table that snapshots fill, and snapshot of it
 -- area: pipeline
 -- level: admin_api
+-- question: Snapshots. As of when does each table have the state of the cluster?
 -- description: When snapshots were taken. Their tables have only changes, so a snapshot without a
 --   change shows here alone.
 -- columns:

@@ -32,10 +32,11 @@ from ...cases import cases
 from ...command_line import Command, read_in_part
 from ...conftest import GOLDEN
 from ...delta_tables import NOON, Fill, violation
-from ...rows import at, limited
+from ...rows import at, counted, limited
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 QUESTIONS = tomllib.loads((GOLDEN / "questions.toml").read_text("utf-8"))
+FEW = ("show", "requests", "--where", "broker_id < 30")
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 
 
@@ -90,6 +91,20 @@ def test_rows_of_a_view_with_a_time_are_the_newest_first_and_can_be_limited_by_i
     assert [row["value_after"] for row in rows] == ["180", "120", "60"]
     rows = table_command(*show, "--since", at(100).isoformat()).rows
     assert [row["value_after"] for row in rows] == ["180", "120"]
+
+
+def test_the_state_of_a_cluster_comes_with_the_time_of_its_snapshot(
+    table_command: Command, warehouse: Warehouse
+) -> None:
+    taken = [
+        counted(second, 0, "in", 1, job="snapshot", target=target)
+        for second, target in ((0, "topics"), (60, "topics"), (90, "brokers"))
+    ]
+    topics = [{"event_time": at(0), "topic": "a", "topic_id": "a", "is_removed": False}]
+    make_tables(warehouse, {"pipeline_progress": taken, "topics": topics})
+    noted = f"as of the snapshot at {at(60):%Y-%m-%d %H:%M:%S} UTC\n"
+    assert table_command("show", "current_topics").err == noted
+    assert table_command("show", "current_topics", "--json").err == ""
 
 
 def test_no_rows_come_with_the_reason_of_the_head(
@@ -148,6 +163,20 @@ def test_a_search_on_a_terminal_is_short(table_command: Command) -> None:
 
 def test_a_word_that_nothing_has_is_an_error(command: Command) -> None:
     assert "did you mean quota_usage?" in command.error("tables", "quota_usge", code=1)
+    assert "`quotaflow show TABLE --since 24h`" in command.error("tables", "yesterday", code=1)
+
+
+def test_where_nothing_has_all_words_what_has_most_is_listed(command: Command) -> None:
+    printed = command("tables", "throttled", "clients", "yesterday")
+    assert printed.out.startswith("throttled_clients ")
+    assert "has 'throttled' and 'clients' and 'yesterday' in" in printed.err
+    assert "--since" in printed.err
+
+
+def test_a_column_of_many_tables_is_described_once(command: Command) -> None:
+    text = command("tables", "p99").out
+    assert text.count("99th percentile of its usage in the windows with usage at its") == 1
+    assert "\n    usage_p99, offence  as above\n" in text
 
 
 def test_a_table_and_a_view_are_described(table_command: Command, fill: Fill) -> None:
@@ -322,8 +351,21 @@ def test_columns_that_a_view_shows_can_be_ordered(warehouse: Warehouse) -> None:
 
 def test_without_a_format_twenty_rows_are_enough(table_command: Command, fill: Fill) -> None:
     fill("requests", [{"broker_id": i} for i in range(50)])
-    assert len(table_command("show", "requests").out.splitlines()) == 21
+    printed = table_command("show", "requests")
+    assert len(printed.out.splitlines()) == 21
+    assert "20 of 50 rows: --limit has more, --json and --csv have all\n" in printed.err
+    assert "5 of 30 rows" in table_command(*FEW, "--limit", "5").err
+    assert "20 of 30 rows" in table_command(*FEW, "--chart", "broker_id").err
+    for words in ((*FEW, "--limit", "30"), (*FEW, "--json", "--limit", "5")):
+        assert "rows" not in table_command(*words).err
     assert len(table_command("show", "requests", "--csv").out.splitlines()) == 51
+
+
+def test_rows_of_a_day_come_by_their_rank(table_command: Command, warehouse: Warehouse) -> None:
+    talkers = [{"day": NOON, "talker_rank": n, "client_id": name} for n, name in enumerate("cab")]
+    make_tables(warehouse, {"top_talkers": talkers})
+    rows = table_command("show", "top_talkers", "--json").rows
+    assert [row["client_id"] for row in rows] == ["c", "a", "b"]
 
 
 def test_times_no_calendar_has_are_shown_as_numbers(table_command: Command) -> None:
