@@ -53,7 +53,8 @@ _COLUMNS = """
   evidence_key STRING: which of its rows
   since TIMESTAMP: since when the reason exists
   priority INT: lower is more urgent
-  blocked_reason STRING: why a plan must not ask for it, as a reason code; null: a plan can
+  blocked_reason STRING: why a plan must not ask for it, as a reason code; null: no result
+    forbids it
   lease_s BIGINT: length of the lease, in seconds; null: conf has it, or it has no end
   renew_only BOOLEAN: true: a plan only renews the lease of what this pipeline set for the same
     evidence, and changes nothing: the value fits, or nothing better is known (blocked_reason has

@@ -5,7 +5,8 @@
 -- question: Proposals. Which configs should change, why, and what forbids it?
 -- description: What a plan can set: the value, the reason, and the numbers that show it. The newest
 --   rows can still change, so plan waits until they settle. Who takes producer ids too fast is limited
---   only for an accused cause, over a span of time, and where the ids do harm.
+--   only for an accused cause, over a span of time, and where the ids do harm. A plan also blocks what
+--   conf, the age of the tables, other writers or its own earlier writes forbid: quotaflow plan has that.
 -- columns:
 --   from quota_proposals: cluster_id, entity_type, entity_name, entity_client_id, config_key,
 --     config_value, prior_value, reason_code
