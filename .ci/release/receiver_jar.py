@@ -15,7 +15,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from quotaflow.pipelines.spark.jars import kafka_jars
-from quotaflow.pipelines.spark.java import OLDEST, javac
+from quotaflow.pipelines.spark.java import OLDEST, compiler
 
 SOURCES = Path(__file__).parents[2] / "broker"
 # For brokers before 4.2, by interfaces that are deprecated in these jars: built where it runs.
@@ -36,7 +36,7 @@ def build(folder: Path, jars: Sequence[Path]) -> Path:
         class_path = ":".join(map(str, jars))
         options = ("-processor", _PLUGINS, "-encoding", "UTF-8", "-cp", class_path, "-d", classes)
         sources = sorted(each for each in SOURCES.glob("*.java") if each.name != _OLDER)
-        subprocess.run([javac(), *lint, *options, *sources], check=True)
+        subprocess.run([*compiler(), *lint, *options, *sources], check=True)
         _pack(path, Path(classes))
     return path
 

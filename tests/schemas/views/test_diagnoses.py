@@ -3,17 +3,20 @@
 from typing import Any
 
 from ... import case_tables
-from ...cases import cases
 from ...rows import Row, at, row
 from .test_client_diagnoses import PEERS, among_healthy, minutes
-from .view_tables import Picked, Tables, picked, signals, view
+from .view_tables import Picked, Tables, assert_shown, by_case, picked, signals, view
 
 SHOWN = ("symptom", "cause", "detail", "is_ongoing")
 
 
-def diagnosed(subject_kind: str, content: Tables) -> list[Row]:
+def of_kind(subject_kind: str) -> str:
     order = "ORDER BY group_id, topic, broker_id, symptom, rank"
-    return view(f"diagnoses WHERE subject_kind = '{subject_kind}' {order}", content)
+    return f"diagnoses WHERE subject_kind = '{subject_kind}' {order}"
+
+
+def diagnosed(subject_kind: str, content: Tables) -> list[Row]:
+    return view(of_kind(subject_kind), content)
 
 
 def waiting(part: str, hit: int, ms: float = 400.0) -> Tables:
@@ -29,21 +32,22 @@ def noisy(hit: int) -> Tables:
     return content
 
 
-@cases(
-    ("content", "expected"),
-    ("a slow disk", waiting("local", 6), [("slow", "slow_broker", "1", True)]),
-    ("few network threads", waiting("response_queue", 3), [("slow", "busy_network", "1", True)]),
-    ("it pauses", waiting("request_queue", 4), [("slow", "stalled_broker", "1", True)]),
-    ("a neighbour of all", noisy(5), [("slow", "noisy_neighbour", "noisy", True)]),
-    ("one client waits for a network thread", waiting("response_queue", 1), []),
-    ("two of six do", waiting("response_queue", 2), []),
-    ("its clients are slow to read", waiting("send", 6), []),
-    ("its clients wait for followers", waiting("remote", 6), []),
-    ("a neighbour whom nobody notices", noisy(0), []),
-    ("all is well", among_healthy(), []),
-)
-def test_a_broker_is_slow_for_half_of_its_clients(content: Tables, expected: Picked) -> None:
-    assert picked(diagnosed("broker", content), *SHOWN) == expected
+BROKERS: dict[str, tuple[Tables, Picked]] = {
+    "a slow disk": (waiting("local", 6), [("slow", "slow_broker", "1", True)]),
+    "few network threads": (waiting("response_queue", 3), [("slow", "busy_network", "1", True)]),
+    "it pauses": (waiting("request_queue", 4), [("slow", "stalled_broker", "1", True)]),
+    "a neighbour of all": (noisy(5), [("slow", "noisy_neighbour", "noisy", True)]),
+    "one client waits for a network thread": (waiting("response_queue", 1), []),
+    "two of six do": (waiting("response_queue", 2), []),
+    "its clients are slow to read": (waiting("send", 6), []),
+    "its clients wait for followers": (waiting("remote", 6), []),
+    "a neighbour whom nobody notices": (noisy(0), []),
+    "all is well": (among_healthy(), []),
+}
+
+
+def test_a_broker_is_slow_for_half_of_its_clients() -> None:
+    assert_shown(BROKERS, of_kind("broker"), *SHOWN)
 
 
 def test_a_slow_broker_has_its_share_and_who_is_hit_and_is_one_incident() -> None:
@@ -78,26 +82,25 @@ STORM = tuple(range(0, 600, 100))
 LATE = {"trigger": "member_left", "reason": "consumer poll timeout has expired."}
 
 
-@cases(
-    ("content", "expected"),
-    (
-        "a member that does not come back",
+GROUPS: dict[str, tuple[Tables, Picked]] = {
+    "a member that does not come back": (
         rebalances(*STORM),
         [("rebalances", "missed_heartbeats", "app-1", True)],
     ),
-    (
-        "an application that polls late",
+    "an application that polls late": (
         rebalances(*STORM, **LATE),
         [("rebalances", "poll_interval", "app-1", True)],
     ),
-    ("a restart of each of three members", rebalances(*STORM, members=3), []),
-    ("members keep what they do not give up", rebalances(*STORM, stopped_ms=None), []),
-    ("members stop for a second", rebalances(*STORM, stopped_ms=1_000), []),
-    ("four times", rebalances(*STORM[:4], members=1), []),
-    ("one in an hour", rebalances(*range(0, 36_000, 3_600)), []),
-)
-def test_a_group_rebalances_too_often(content: Tables, expected: Picked) -> None:
-    assert picked(diagnosed("group", content), *SHOWN) == expected
+    "a restart of each of three members": (rebalances(*STORM, members=3), []),
+    "members keep what they do not give up": (rebalances(*STORM, stopped_ms=None), []),
+    "members stop for a second": (rebalances(*STORM, stopped_ms=1_000), []),
+    "four times": (rebalances(*STORM[:4], members=1), []),
+    "one in an hour": (rebalances(*range(0, 36_000, 3_600)), []),
+}
+
+
+def test_a_group_rebalances_too_often() -> None:
+    assert_shown(GROUPS, of_kind("group"), *SHOWN)
 
 
 def test_causes_of_rebalances_share_them() -> None:
@@ -152,21 +155,12 @@ ADDED = [
 ]
 
 
-@cases(
-    ("content", "expected"),
-    *case_tables.rows(
-        __file__,
-        "a_topic_lacks_replicas",
-        of_brokers,
-        replicas,
-        row,
-        MIN_ISR=MIN_ISR,
-        ADDED=ADDED,
-        CAME_BACK=CAME_BACK,
-    ),
-)
-def test_a_topic_lacks_replicas(content: Tables, expected: Picked) -> None:
-    assert picked(diagnosed("topic", content), *SHOWN) == expected
+def test_a_topic_lacks_replicas() -> None:
+    named = {"MIN_ISR": MIN_ISR, "ADDED": ADDED, "CAME_BACK": CAME_BACK}
+    topics = case_tables.table(
+        __file__, "a_topic_lacks_replicas", of_brokers, replicas, row, **named
+    )
+    assert_shown(topics, of_kind("topic"), *SHOWN)
 
 
 def test_a_topic_that_lacks_replicas_has_its_leader_and_its_isr() -> None:
@@ -188,25 +182,22 @@ REMOTE = {"advice": "raise_remote_fetch_quota", "broker_id": 3, "bytes_per_hour"
 REMOTE |= {"principal": None, "client_id": None, "topic": None}
 
 
-@cases(
-    ("content", "expected"),
-    ("a producer", crossed(), [("client", "set_producer_rack")]),
-    (
-        "leaders of a topic",
+COSTS: dict[str, tuple[Tables, Picked]] = {
+    "a producer": (crossed(), [("client", "set_producer_rack")]),
+    "leaders of a topic": (
         crossed(advice="move_leaders", principal=None, client_id=None),
         [("topic", "move_leaders")],
     ),
-    (
-        "a quota of remote reads",
+    "a quota of remote reads": (
         {"remote_read_advice": [row("remote_read_advice", 0, REMOTE, since=at(0), until=at(60))]},
         [("broker", "raise_remote_fetch_quota")],
     ),
-    ("little crosses racks", crossed(saved_bytes_per_hour=9e6), []),
-    ("it is not known how much", crossed(saved_bytes_per_hour=None), []),
-)
-def test_a_cost_without_need_has_what_spares_it_and_is_no_incident(
-    content: Tables, expected: Picked
-) -> None:
-    rows = view("diagnoses WHERE symptom = 'cost'", content)
-    assert picked(rows, "subject_kind", "cause") == expected
-    assert view("incidents", content) == []
+    "little crosses racks": (crossed(saved_bytes_per_hour=9e6), []),
+    "it is not known how much": (crossed(saved_bytes_per_hour=None), []),
+}
+
+
+def test_a_cost_without_need_has_what_spares_it_and_is_no_incident() -> None:
+    assert_shown(COSTS, "diagnoses WHERE symptom = 'cost'", "subject_kind", "cause")
+    contents = {case: content for case, (content, _) in COSTS.items()}
+    assert not any(by_case(contents, "SELECT * FROM incidents").values())
