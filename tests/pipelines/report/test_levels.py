@@ -46,7 +46,7 @@ def of_level(
 
 @cache
 def made_of(
-    level: str, folder: Path, *, is_all_made: bool = False
+    level: str, folder: Path, *, is_all_made: bool
 ) -> tuple[Scope, Sequence[ReportSection]]:
     """A warehouse of a level after some snapshots, and its sections."""
     path = folder / f"level-{level}-{is_all_made}"
@@ -136,7 +136,7 @@ def newcomer(
 ) -> tuple[str, Scope, Sequence[ReportSection]]:
     """What a cluster of a level has, after snapshots and a run."""
     level: str = request.param
-    return level, *made_of(level, tmp_path_factory.getbasetemp())
+    return level, *made_of(level, tmp_path_factory.getbasetemp(), is_all_made=False)
 
 
 def test_the_first_screen_says_something_at_each_level_and_names_what_the_rest_needs(
