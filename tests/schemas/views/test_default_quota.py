@@ -7,7 +7,7 @@ from quotaflow.pipelines.feedback.planning import plan_inputs
 
 from ...rows import Row, quota
 from .limit_rows import HISTORY_S, cluster, heap, history, ids, loop, rates, settings
-from .view_tables import Tables, assert_outcomes, by_case
+from .view_tables import Tables, assert_outcomes
 
 USERS = ("erin", "frank", "grace")
 RATE = "producer_ids_rate"
@@ -122,27 +122,18 @@ CASES: dict[tuple[str | None, ...], dict[str, Tables]] = {
     ("0.5", "0.5", None): {"a lower default is set": many(client_quotas=[default(0.5)])},
     ("1.0", "4.0", None): {"a higher default is set": many(client_quotas=[default(4.0)])},
 }
-_OF_DEFAULT = (
-    "desired_configs"
-    " WHERE entity_type = 'user' AND entity_name IS NULL AND config_key = 'producer_ids_rate'"
-)
 
 
 def test_the_default_is_proposed_only_where_single_limits_do_not_do() -> None:
-    names = ("config_value", "prior_value", "blocked_reason")
-    actual = assert_outcomes(CASES, _OF_DEFAULT, *names)
+    names = ("entity_type", "config_key", "config_value", "prior_value", "blocked_reason")
+    outcomes = {(("user", RATE, *each) if each else ()): alike for each, alike in CASES.items()}
+    # No row of another kind names a default.
+    actual = assert_outcomes(outcomes, "desired_configs WHERE entity_name IS NULL", *names)
     (row,) = actual["more offend than a plan limits"]
     assert plan_inputs.worded(row).reason.startswith(
         "3 users take producer ids faster than the default, and a plan limits 2 of them one by one"
     )
     assert "458 MB of heap" in plan_inputs.worded(row).reason
-
-
-def test_no_other_row_names_a_default() -> None:
-    cases = {case: tables for alike in CASES.values() for case, tables in alike.items()}
-    of_default = f"SELECT * FROM {_OF_DEFAULT}"
-    sql = f"SELECT * FROM desired_configs WHERE entity_name IS NULL EXCEPT ({of_default})"
-    assert not any(by_case(cases, sql).values())
 
 
 ONE = {"users": USERS[:1]}
