@@ -27,6 +27,7 @@ RUNS_PER_EXAMPLE = 40
 """A run computes everything, which takes seconds, so a profile draws so many times fewer."""
 
 
+@pytest.mark.faults
 @settings(
     max_examples=max(settings().max_examples // RUNS_PER_EXAMPLE, 1),
     suppress_health_check=list(HealthCheck),

@@ -360,7 +360,7 @@ def reader(planted: Warehouse) -> FolderReader:
     return FolderReader(planted)
 
 
-_ONE_OF = 5
+_ONE_OF = 15
 EVERY_CASE = pytest.mark.parametrize(
     "code",
     [

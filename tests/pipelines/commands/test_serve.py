@@ -11,6 +11,7 @@ from quotaflow.pipelines.commands.serve import access_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
+from ...cases import first_of
 from ...command_line import Command
 from ...schemas.views.view_tables import make_table
 from ..serve.serving_pages import get
@@ -56,7 +57,7 @@ def test_a_proxy_that_signs_people_in_takes_the_place_of_a_token() -> None:
     assert proxies.refusal({"x-forwarded-user": "ann", "x-forwarded-groups": "sre"}) is None
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", first_of([signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_ends_it_cleanly(warehouse: Warehouse, ending: signal.Signals) -> None:
     make_table(warehouse, PIPELINE_PROGRESS, [])
     words = [sys.executable, "-m", "quotaflow.pipelines", "serve", "--port", "0"]

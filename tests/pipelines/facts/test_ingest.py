@@ -23,6 +23,7 @@ from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import BROKERS
 
+from ...cases import first_of
 from ...pushes import encoded, pushing
 
 pytestmark = pytest.mark.spark
@@ -136,7 +137,7 @@ def test_a_batch_of_lines_is_exactly_once_in_every_table(
     assert (more["requests"], more["quarantine"], more["pipeline_progress"]) == (0, 0, 2)
 
 
-@pytest.mark.parametrize("kind", [Batch, OfRows])
+@pytest.mark.parametrize("kind", first_of([Batch, OfRows]))
 def test_a_request_counts_once_however_often_its_line_comes(
     warehouse: Warehouse,
     topic: Topic,

@@ -27,6 +27,7 @@ from quotaflow.pipelines.mcp.server import server
 from quotaflow.pipelines.mcp.tools import NoAnswerError, Tools
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import first_of
 from ...command_line import Command
 from ...own_process import quotaflow, working
 from ...rows import used
@@ -245,7 +246,7 @@ def test_what_nobody_waits_for_ends(tools: Tools) -> None:
     assert asyncio.run(session()) < 15
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("ending", first_of([signal.SIGTERM, signal.SIGINT]))
 def test_a_server_that_ends_leaves_no_query(filled: Warehouse, ending: signal.Signals) -> None:
     words = line(filled, "--transport", "http", "--port", "0")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:

@@ -52,23 +52,25 @@ def test_it_answers_in_batches_as_the_reader_does(tmp_path: Path) -> None:
 @cases(
     ("text", "message"),
     ("a list", "SELECT range(200000000)", "memory"),
-    ("the length of a list", "SELECT len(range(300000000))", "memory"),
-    ("two lists", "SELECT list_distance(range(100000000), range(100000000))", "memory"),
-    ("a wide number", "SELECT printf('%2000000000d', 1)", "memory"),
-    ("bits", "SELECT repeat('1', 800000000)::BIT", "memory"),
-    ("two texts", "SELECT repeat('x', 2000000000) || repeat('y', 2000000000)", "memory"),
-    (
-        "a square",
-        "SELECT damerau_levenshtein(repeat('ab', 40000), repeat('ba', 40000))",
-        "memory|stopped after",
-    ),
-    ("a long pad", "SELECT length(lpad('', 2000000000, 'x'))", "stopped after 2 s"),
     ("a cross join", "SELECT count(*) FROM range(10000000) a, range(10000000) b", "stopped after"),
-    ("squares of columns", _SQUARES, "stopped after 2 s|memory"),
     ("deep JSON", f"SELECT json_contains({_BRACKETS}, '1')", "ended its process .signal 11"),
     ("900 brackets", f"SELECT {'[' * 900}1{']' * 900}", "nested too deep"),
-    ("900 CASE", f"SELECT {'CASE WHEN true THEN ' * 900}1{' END' * 900}", "nested too deep"),
     ("a division", "SELECT 1 % 0", r"Division by zero in expression \(1 % 0\).$"),
+    more=[
+        ("the length of a list", "SELECT len(range(300000000))", "memory"),
+        ("two lists", "SELECT list_distance(range(100000000), range(100000000))", "memory"),
+        ("a wide number", "SELECT printf('%2000000000d', 1)", "memory"),
+        ("bits", "SELECT repeat('1', 800000000)::BIT", "memory"),
+        ("two texts", "SELECT repeat('x', 2000000000) || repeat('y', 2000000000)", "memory"),
+        (
+            "a square",
+            "SELECT damerau_levenshtein(repeat('ab', 40000), repeat('ba', 40000))",
+            "memory|stopped after",
+        ),
+        ("a long pad", "SELECT length(lpad('', 2000000000, 'x'))", "stopped after 2 s"),
+        ("squares of columns", _SQUARES, "stopped after 2 s|memory"),
+        ("900 CASE", f"SELECT {'CASE WHEN true THEN ' * 900}1{' END' * 900}", "nested too deep"),
+    ],
 )
 def test_what_takes_too_much_is_one_error(text: str, message: str, tmp_path: Path) -> None:
     before, started = children(), time.monotonic()

@@ -219,6 +219,7 @@ def test_no_part_of_a_real_line_has_the_name_of_another_format(
     assert (formats.of_text(part), *binary) == (None, None, None)
 
 
+@pytest.mark.faults
 def test_no_real_line_that_begins_or_ends_anywhere_has_such_a_name(real_lines: list[str]) -> None:
     for line in {line[:30]: line for line in real_lines}.values():
         for at in range(len(line)):

@@ -14,7 +14,7 @@ import pytest
 
 from quotaflow.pipelines.config import IngestSection
 
-from ...cases import cases
+from ...cases import cases, first_of
 from ...record_batches import parsed, parsed_cases
 from .test_wrappers import LINE
 
@@ -115,12 +115,12 @@ def test_a_time_of_no_year_that_counts_costs_only_itself() -> None:
 
 
 ZONES = {
-    "Europe/Berlin": 60,
-    "America/New_York": 60,
     "America/St_Johns": 60,
-    "America/Santiago": 60,
     "Antarctica/Troll": 120,
     "Australia/Lord_Howe": 30,
+    "Europe/Berlin": 60,
+    "America/New_York": 60,
+    "America/Santiago": 60,
     "Asia/Kolkata": 60,
     "UTC": 60,
 }
@@ -141,7 +141,7 @@ def _instants(zone: ZoneInfo) -> list[datetime]:
     return sorted({*coarse, *fine})
 
 
-@pytest.mark.parametrize("name", ZONES)
+@pytest.mark.parametrize("name", first_of(ZONES, 3))
 def test_each_instant_of_a_year_comes_back_from_its_local_time_and_its_record(name: str) -> None:
     """In any order and any batch, because no record affects another."""
     draw, zone, shift_s = random.Random(name), ZoneInfo(name), ZONES[name] * 60
