@@ -21,6 +21,8 @@ from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.request_log.columns import OF_ONE_REQUEST
 from quotaflow.udfs.table_files import TableFile
 
+from ...examples import EXPENSIVE
+
 AT = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 REQUEST = {
     "cluster_id": "cluster",
@@ -79,6 +81,7 @@ SENT = st.lists(
 """Request, partition and batch of each line that is sent."""
 
 
+@EXPENSIVE
 @given(SENT)
 def test_any_lines_that_come_again_in_any_order_leave_each_request_once(
     sent: Sequence[tuple[int, int, int]],

@@ -20,6 +20,7 @@ from quotaflow.pipelines.facts.request_lines import Lines
 
 from ... import case_tables
 from ...cases import cases
+from ...examples import EXPENSIVE
 
 ZONE = "Europe/Berlin"
 CONF = Conf(ingest=IngestSection(time_zone=ZONE))
@@ -73,6 +74,7 @@ def test_a_file_that_is_read_in_the_night_has_no_time_of_the_future() -> None:
     assert [each[11:19] for each in times] == ["23:50:00", "00:29:00", "00:31:00"]
 
 
+@EXPENSIVE
 @given(steps=st.lists(st.integers(1, 3_539), min_size=1, max_size=30), chunk=st.integers(1, 7))
 def test_each_instant_of_a_night_comes_back_in_any_chunks(steps: list[int], chunk: int) -> None:
     """If no two lines are further apart than the hour that comes twice, less the skew."""
