@@ -27,7 +27,7 @@ ORACLES := tests/oracle
 # The files with such tests alone: to collect all tests takes longer than some of these.
 SPARK = $(shell grep -rlE --include='test_*.py' 'mark\.spark' tests | grep -vE '^tests/(live|oracle)/' | sort)
 # Half of the time of unit tests.
-FEEDBACK := tests/feedback tests/pipelines/commands tests/pipelines/feedback
+FEEDBACK := tests/feedback $(addprefix tests/pipelines/,areas commands feedback report)
 # So that the longest lane ends with the others.
 UDFS := tests/udfs
 # Four at a time, the longest first. The gate takes as long as the first three, so the others have what
