@@ -2,7 +2,10 @@
 
 import shutil
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
+
+import pytest
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.about import Period
@@ -24,7 +27,15 @@ SEEN = [
     for each in (BAD, FINE)
 ]
 SLOW = {"request_queue": 300.0, "local": 100.0}
-LONG = {"principal": "User:" + "x" * 300, "client_id": "y" * 300}
+OF_QUOTA: Tables = among_healthy(
+    *minutes("User:bad", {"throttle": 900.0}), *minutes("User:fine")
+) | {"quota_usage": [*SEEN, used(60 * 26, RATE, 2_000.0, amount=9, **THROTTLED)]}
+"""A client waits for its quota, and its twin does not. The same tables are made once."""
+ODD: list[Row] = [
+    {"principal": f"User:{HOSTILE}", "client_id": HOSTILE},
+    {"principal": "User:" + "x" * 300, "client_id": "y" * 300},
+    {"principal": "User:bad", "client_id": None},
+]
 
 
 def verdict_of(folder: Path, content: Tables, name: str = "bad") -> WhyVerdict:
@@ -58,9 +69,7 @@ def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Pat
 
 
 def test_an_area_gives_the_step_of_the_diagnosis_of_its_cause(tmp_path: Path) -> None:
-    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}))
-    rows |= {"quota_usage": [*SEEN, used(60 * 26, RATE, 2_000.0, amount=9, **THROTTLED)]}
-    answered = answer_of(tmp_path, rows, "bad")
+    answered = answer_of(tmp_path, OF_QUOTA, "bad")
     steps = {
         area.name: area.findings[0].next_step
         for area in answered.areas
@@ -71,15 +80,13 @@ def test_an_area_gives_the_step_of_the_diagnosis_of_its_cause(tmp_path: Path) ->
 
 
 def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
-    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}), *minutes("User:fine"))
-    verdict = verdict_of(tmp_path, rows | {"quota_usage": SEEN}, "fine")
+    verdict = verdict_of(tmp_path, OF_QUOTA, "fine")
     assert verdict.sentence == "fine is well: 300 PRODUCE requests waited 5 ms on average."
     assert verdict.causes == ()
 
 
 def test_without_diagnoses_nobody_is_well(tmp_path: Path) -> None:
-    rows = among_healthy(*minutes("User:bad", {"throttle": 900.0}))
-    verdict_of(tmp_path, rows | {"quota_usage": SEEN})
+    verdict_of(tmp_path, OF_QUOTA)
     shutil.rmtree(tmp_path / "why_groups_lag")
     reader = FolderReader(Warehouse(config.WarehouseSection(path=str(tmp_path))))
     verdict = why(reader, "bad", HALF_AN_HOUR, None, config.Conf()).verdict
@@ -92,17 +99,13 @@ def test_without_request_times_nothing_is_claimed(tmp_path: Path) -> None:
     assert verdict.sentence == "bad: nothing is known to be wrong."
 
 
-@cases(
-    ("client",),
-    ("hostile names", {"principal": f"User:{HOSTILE}", "client_id": HOSTILE}),
-    ("long names", LONG),
-    ("no client id", {"principal": "User:bad", "client_id": None}),
-)
+@pytest.mark.parametrize("client", ODD, ids=["hostile names", "long names", "no client id"])
 def test_a_verdict_is_at_most_twelve_lines_of_eighty_characters(
     client: Row, tmp_path: Path
 ) -> None:
-    rows = among_healthy(*minutes(client["principal"], SLOW, client_id=client["client_id"]))
-    rows |= {"quota_usage": [used(60 * 29, RATE, 10.0, **client, amount=9)]}
+    slow = [minutes(each["principal"], SLOW, client_id=each["client_id"]) for each in ODD]
+    rows = among_healthy(*chain.from_iterable(slow))
+    rows |= {"quota_usage": [used(60 * 29, RATE, 10.0, **each, amount=9) for each in ODD]}
     lines = list(verdict_of(tmp_path, rows, client["principal"]).lines(client["principal"]))
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines[:-1])) <= WIDTH
