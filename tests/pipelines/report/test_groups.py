@@ -1,19 +1,41 @@
 """The report's section on groups: causes with what helps, and alarms by how a lag changes."""
 
+from collections import defaultdict
+
+import pytest
+
+from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.groups import BEHIND, FALLS_BEHIND
 from quotaflow.pipelines.report import groups
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...rows import Row
 from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
 from ...schemas.views.test_why_groups_lag import scene as lagging
 from ...schemas.views.view_tables import make_tables_and_answers
 from .pages import scope
 
+LAGS = {
+    "falls": lagging(requests=THROTTLES, quota_usage=[USAGE]),
+    "stays": lagging((0, 0, 1_000)),
+    "keeps up": lagging((0, 1_000, 2_000)),
+}
 
-def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehouse) -> None:
-    tables = lagging(requests=THROTTLES, quota_usage=[USAGE])
-    make_tables_and_answers(warehouse, tables)
-    section = groups.section(scope(warehouse))
+
+@pytest.fixture(scope="module")
+def lags(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    """A cluster for each lag."""
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path_factory.mktemp("lags"))))
+    content = defaultdict[str, list[Row]](list)
+    for cluster, tables in LAGS.items():
+        for name, rows in tables.items():
+            content[name] += [row | {"cluster_id": cluster} for row in rows]
+    make_tables_and_answers(warehouse, content)
+    return warehouse
+
+
+def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(lags: Warehouse) -> None:
+    section = groups.section(scope(lags, "falls"))
     assert section.sentences == (
         "1 pair of a group and a topic; the lag of g is longer than a minute.",
     )
@@ -22,18 +44,15 @@ def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(warehouse: Warehou
         FALLS_BEHIND,
         "The lag of g grows: a quota stops its fetches.",
     )
-    causes, lags = section.grids
+    causes, behind = section.grids
     assert causes.rows[0][:4] == ("g", "t", "1,100", "growing")
     assert causes.rows[0][4].startswith("a quota stops its fetches (consumer_byte_rate); ")
     assert causes.rows[0][5].startswith("raise consumer_byte_rate of its clients")
-    assert lags.rows[0][:5] == ("g", "classic", "t", "1,100", "11 min")
+    assert behind.rows[0][:5] == ("g", "classic", "t", "1,100", "11 min")
 
 
-def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(
-    warehouse: Warehouse,
-) -> None:
-    make_tables_and_answers(warehouse, lagging((0, 0, 1_000)))
-    (alarm,) = groups.section(scope(warehouse)).alarms
+def test_a_lag_that_stays_is_less_urgent_and_one_that_shrinks_is_none(lags: Warehouse) -> None:
+    (alarm,) = groups.section(scope(lags, "stays")).alarms
     assert (alarm.problem, alarm.text) == (
         BEHIND,
         "The lag of g stays: the tables do not show the cause.",
@@ -47,8 +66,7 @@ def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
     assert "show in a request log" in section.left_out[0]
 
 
-def test_a_group_that_keeps_up_has_nothing_to_do(warehouse: Warehouse) -> None:
-    make_tables_and_answers(warehouse, lagging((0, 1_000, 2_000)))
-    section = groups.section(scope(warehouse))
+def test_a_group_that_keeps_up_has_nothing_to_do(lags: Warehouse) -> None:
+    section = groups.section(scope(lags, "keeps up"))
     assert section.advice.startswith("No step is needed")
     assert section.sentences == ("1 pair of a group and a topic; no lag is longer than a minute.",)
