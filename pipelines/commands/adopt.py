@@ -21,11 +21,14 @@ Entity = Annotated[
 ]
 Key = Annotated[str | None, typer.Argument(metavar="[KEY]", help="Its key, as it is printed.")]
 ClientId = Annotated[
-    str | None, typer.Option("--client-id", metavar="ID", help="Of a quota of user and client id.")
+    str | None,
+    typer.Option(
+        "--client-id", metavar="ID", help="The client id, of a quota of user and client id."
+    ),
 ]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="DEPLOYMENT", help="Also the leases of this deployment."),
+    typer.Option("--from", metavar="DEPLOYMENT", help="Also leases of this other deployment."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Take over; without it, it is only shown.")]
 
@@ -43,13 +46,12 @@ def adopt(
 
     These are leases in the topic that a lost warehouse left, rows of config_changes without a
     lease or of another deployment, and, with --from, the leases of another deployment. Read each
-    line before --yes: from then on `restore` sets the value at the right. Nothing is written to
-    configs.
+    line before --yes: it ends with the value that `restore` sets from then on. Nothing is written
+    to configs.
 
     A lease that no key verifies is taken over only if you name its config, because anyone who may
     write the topic can have written it. Until then it stays, and the command that restores its
-    value by hand is printed. --yes removes it once
-    its config has another value.
+    value by hand is printed. --yes removes it once its config has another value.
 
     Exit code 3: something waits for --yes. The login needs what `apply` needs.
 

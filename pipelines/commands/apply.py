@@ -108,8 +108,8 @@ def restore(
     on a schedule: without it no lease ends.
 
     The guards of a plan apply here too. A value out of bounds, an excluded principal or the default
-    of all users is refused, and the command that restores it by hand is printed. How many
-    entities change at once has no limit.
+    of all users is refused, and the command that restores it by hand is printed. A restore may
+    change any number of entities at once.
 
     Rows of config_changes and leases of the topic count if the signing key verifies them. Others
     are refused by name, and the exit code is 1. While another process writes the tables,

@@ -42,9 +42,8 @@ def decode(
     """Print the data points of one telemetry payload.
 
     Prints one JSON object per line, with the columns of client_metrics, unless another layout is
-    given. Uses the pipeline's own
-    decoder and bounds. Needs no JVM. Metrics whose text is not UTF-8 are left out, and counted on
-    stderr.
+    given. Uses the decoder and limits of the pipeline. Needs no JVM. Metrics whose text is not
+    UTF-8 are left out, and counted on stderr.
 
     Example: quotaflow decode push.bin --codec zstd
     """
@@ -92,7 +91,7 @@ def pseudonym(
     column: Annotated[
         str, typer.Argument(metavar="COLUMN", help="One of privacy.columns: client_id.")
     ],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the client is really called.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The real client id or address.")],
     *,
     conf: options.ConfOptions,
 ) -> None:

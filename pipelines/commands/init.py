@@ -38,7 +38,7 @@ def init(
 
     Reads the cluster's id, brokers and topics, and changes nothing. Values given by --set go into
     conf.yaml, those of the login too: secrets by reference (env:NAME, secret:scope/key). Values and
-    conf files that the environment names do not. NEXT.md says what to do with the files.
+    conf files of environment variables do not go there. NEXT.md says what to do with the files.
 
     Example: quotaflow init --bootstrap-server broker-1:9092
 

@@ -22,7 +22,7 @@ class Transport(StrEnum):
 
 Over = Annotated[
     Transport,
-    typer.Option("--transport", help="stdio: of the assistant that starts it; http: of many."),
+    typer.Option("--transport", help="stdio: for the assistant that starts it; http: for many."),
 ]
 Port = Annotated[
     int, typer.Option("--port", min=0, max=65_535, help="Port of http; 0 takes a free one.")
@@ -39,9 +39,9 @@ def mcp(
     """Answer an assistant's questions about the tables by the Model Context Protocol.
 
     Its tools are why, incidents, tables, describe, show, sql and plan, its resources the reference
-    pages. All only read, and each answer has bounds. What clients named is escaped, and marked as
-    data. Over http the token of serve.token is needed as for `quotaflow serve`. Needs no JVM where
-    the tables are in a folder.
+    pages. All only read, and each answer has a size limit. Names that clients chose are escaped
+    and marked as data. Over http the token of serve.token is needed as for `quotaflow serve`. Needs
+    no JVM where the tables are in a folder.
 
     Example: quotaflow mcp
 

@@ -24,7 +24,10 @@ Key = Annotated[
     str | None, typer.Argument(metavar="[KEY]", help="The config, as a plan prints it.")
 ]
 ClientId = Annotated[
-    str | None, typer.Option("--client-id", metavar="ID", help="Of a quota of user and client id.")
+    str | None,
+    typer.Option(
+        "--client-id", metavar="ID", help="The client id, of a quota of user and client id."
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Record it; without it, it is only shown.")]
 

@@ -54,7 +54,7 @@ def serve(
     """Serve the report as a live page, and a page for each name, to browsers.
 
     Names are clients, principals, groups, topics, brokers and moves; a page says what `quotaflow
-    why NAME` says, with charts. Pages load news by themselves. Needs no JVM, and changes nothing.
+    why NAME` says, with charts. Pages update themselves. Needs no JVM, and changes nothing.
     Serves this machine alone, unless --address names another address and conf a serve.token, or
     serve.proxies that sign people in.
 

@@ -47,7 +47,7 @@ def throttle_advice(
     Reads snapshots and traffic; needs no JVM. One row per side of each broker in the move: bytes to
     move, the rate it must exceed (what is written meanwhile), its other traffic, now or after
     the move, and the maximum rate. Capacity is conf's (replication.capacity_bytes_per_s). Without
-    it no maximum is known: what a broker carried at most so far is shown, and is no bound.
+    it no maximum is known: the most that a broker carried so far is shown instead.
 
     Example: quotaflow throttle-advice move.json
     """

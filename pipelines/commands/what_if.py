@@ -69,8 +69,8 @@ def what_if(
     The action quota replays the requests of the last day in the tables, or from --since on, that
     would share a quota of a user, of a client id, or of both (KIP-13). It prints each client with
     its throttles before and after. A broker is replayed with the arithmetic of Kafka's own classes,
-    on the bytes of records, which are less than brokers charge. A client sends as long after an
-    answer as it did: what it would send beyond that is not known.
+    on the bytes of records, which are less than brokers charge. Each client
+    sends as long after an answer as it did then; whether it would send more is not known.
 
     Without an action new producer ids are replayed under a producer_ids_rate (KIP-936). A source
     that waits requests its next id later, as a throttled client does. All sources of a principal on

@@ -95,7 +95,7 @@ class Tools:
     ) -> Answer:
         """Say what is wrong with a client, group, topic or broker, why, and what to do.
 
-        The first lines are the verdict: since when, on what requests wait, causes, a next step.
+        The first lines are the verdict: since when, what requests wait for, causes, a next step.
         """
 
         def reply(reader: Reader) -> Answer:
