@@ -271,8 +271,8 @@ def _principal_problem(row: DesiredConfig, bounds: PlanPolicy) -> str | None:
     principal = f"User:{row.entity_name}"
     if principal in bounds.excluded_principals:
         return (
-            "excluded: plan.excluded_principals, ingest.shipper_principals, or this pipeline's own "
-            "login"
+            "excluded: it is in plan.excluded_principals or ingest.shipper_principals, or is the "
+            "login of quotaflow"
         )
     why_code = bounds.protected.get(principal)
     return why_code and f"no quota may slow it down: it is {why_code} (protected_principals)"
@@ -295,16 +295,19 @@ def _value_problem(row: DesiredConfig, refused: Mapping[str, str]) -> str | None
 def _time_problem(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     until_s = lease.until_s(row.entity_name or "") if row.entity_type == CLIENT_METRICS else None
     if until_s is not None and now.timestamp() < until_s:
-        return f"its lease runs for another {until_s - int(now.timestamp())} s"
+        left = texts.duration((until_s - int(now.timestamp())) * 1e3)
+        return f"its lease ends in {left}"
     if row.since > now - bounds.settle:
-        settle_s = bounds.settle // timedelta(seconds=1)
-        return f"seen since {row.since:%H:%M:%S} UTC only: rows settle for {settle_s} s"
+        settle = texts.duration(bounds.settle / timedelta(milliseconds=1))
+        return (
+            f"it was first seen at {row.since:%H:%M:%S} UTC: a plan waits {settle} for later rows"
+        )
     return None
 
 
 def _list_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:
     if CONFIGS[row.config_key].entity_type == TOPIC and current.value == _ANY:
-        return "the list is *, all replicas: no entry is added to that nor taken away"
+        return "the list is * (all replicas), so no entry can be added or removed"
     return None
 
 
@@ -316,8 +319,8 @@ def _resource_problem(row: DesiredConfig, current: CurrentConfig) -> str | None:
     if is_temporary or any(entity == row.entity for entity, _ in current.ledger.owned):
         return None
     return (
-        "our ledger does not have it: another deployment or a person made it; if nobody needs it, "
-        "remove it by hand"
+        "another deployment or a person made it, not this one: if nobody needs it, remove it by "
+        "hand"
     )
 
 
@@ -349,7 +352,8 @@ def _cooldown_reason(
         return None
     left = bounds.cooldown - (now - changed_at)
     if left > timedelta(0):
-        return f"changed at {changed_at:%H:%M:%S} UTC: it holds for another {left.seconds} s"
+        more = texts.duration(left.total_seconds() * 1e3)
+        return f"it was changed at {changed_at:%H:%M:%S} UTC, and stays for another {more}"
     return None
 
 

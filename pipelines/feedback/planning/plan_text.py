@@ -17,7 +17,7 @@ from quotaflow.pipelines.feedback.configs.change import (
 from quotaflow.pipelines.feedback.configs.desired_configs import DesiredConfig
 from quotaflow.pipelines.feedback.ledger.outcome import Outcome
 from quotaflow.pipelines.feedback.planning.restore_plan import RestorePlan
-from quotaflow.pipelines.terminal import grid, values
+from quotaflow.pipelines.terminal import grid, texts, values
 from quotaflow.udfs.counted import counted
 
 _ROW = (
@@ -155,9 +155,9 @@ def _entity_lines(changes: list[Change]) -> Iterator[str]:
 def _expiry(change: Change) -> Iterator[str]:
     if change.lease_s is not None:
         row = change.desired
-        back = f"back to {_value(row.prior_value)}"
-        end = "renewed" if change.operation.name == RENEW else back
-        yield f"  expires   {row.config_key} after {change.lease_s} s unless renewed, {end}"
+        back = f"then back to {_value(row.prior_value)}"
+        end = "" if change.operation.name == RENEW else f", {back}"
+        yield f"  expires   {row.config_key} after {_lease(change)} unless renewed{end}"
 
 
 def _whole(change: Change) -> str:
@@ -232,7 +232,7 @@ def _value(value: str | None) -> str:
 
 
 def _lease(change: Change) -> str:
-    return "for good" if change.lease_s is None else f"{change.lease_s} s"
+    return "for good" if change.lease_s is None else texts.duration(change.lease_s * 1e3)
 
 
 def _time(moment: datetime) -> str:

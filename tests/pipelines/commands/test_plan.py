@@ -139,8 +139,8 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     printed = plan(code=3).out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
     assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in printed
-    assert "User:admin set 2.0 MB/s" in printed
-    assert f"  expires   {RATE} after 3600 s unless renewed, back to 2000000" in printed
+    assert "rate now 2.0 MB/s, set by User:admin" in printed
+    assert f"  expires   {RATE} after 60 min unless renewed, then back to 2000000" in printed
     assert all(line.isprintable() for line in printed.splitlines())
     first = plan("--json", code=3).rows[0]
     assert (first["lease_s"], first["prior_value"]) == (3_600, "2000000")

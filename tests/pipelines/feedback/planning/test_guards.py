@@ -158,7 +158,7 @@ def test_all_replicas_stay_all_replicas() -> None:
     rows = desired("t", **columns, config_value="0:1"), desired("u", **columns, config_value=None)
     assert (
         whys(planned(*rows, bounds=PlanPolicy()))
-        == ["the list is *, all replicas: no entry is added to that nor taken away"] * 2
+        == ["the list is * (all replicas), so no entry can be added or removed"] * 2
     )
 
 

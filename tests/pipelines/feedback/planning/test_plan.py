@@ -54,7 +54,7 @@ def test_a_login_stands_in_a_file() -> None:
     ("<default>", desired("<default>"), SETTLED, "default of all users"),
     ("excluded principal", desired("broker"), PlanPolicy(frozenset({"User:broker"})), "excluded"),
     ("another cluster's rows", desired(), PlanPolicy(cluster_id="c2"), "seen in cluster c1"),
-    ("not settled", desired(since=NOW - timedelta(seconds=29)), SETTLED, "settle for 30 s"),
+    ("not settled", desired(since=NOW - timedelta(seconds=29)), SETTLED, "a plan waits 30 s"),
     (
         "what the cluster refused in a probe",
         desired(),
@@ -161,7 +161,9 @@ def test_a_resource_that_our_ledger_does_not_have_stays(is_removed: bool) -> Non
     made = plan(rows, NOW, SETTLED, PLAIN, others)
     assert made.changes == ()
     assert {blocked.desired.entity_name for blocked in made.blocked} == {"quotaflow-alert-slow"}
-    assert all("our ledger does not have it" in blocked.reason for blocked in made.blocked)
+    assert all(
+        "another deployment or a person made it" in blocked.reason for blocked in made.blocked
+    )
 
 
 @pytest.mark.parametrize(("after_s", "changes"), [(-1, 0), (0, 3)])
@@ -170,7 +172,7 @@ def test_a_lease_is_taken_back_once_it_is_over(after_s: int, changes: int) -> No
     rows = [replace(r, config_value=None, prior_value=r.config_value) for r in subscription(name)]
     made = plan(rows, NOW + timedelta(seconds=after_s), SETTLED, PLAIN)
     assert len(made.changes) == changes
-    assert {blocked.reason for blocked in made.blocked} <= {"its lease runs for another 1 s"}
+    assert {blocked.reason for blocked in made.blocked} <= {"its lease ends in 1 s"}
 
 
 def test_of_too_many_subscriptions_the_oldest_are_asked_for_and_the_others_named() -> None:

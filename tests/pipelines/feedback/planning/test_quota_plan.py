@@ -174,7 +174,7 @@ def test_a_limit_that_does_not_help_is_given_back_and_not_tried_again_for_a_day(
     assert loop.journal.ledger.owned == {}
     loop.run(140)
     assert len(loop.values) == 2
-    assert "a person must see to this offender" in loop.last_plan.blocked[0].reason
+    assert "a person must speak to the owner of this offender" in loop.last_plan.blocked[0].reason
     loop.run(10)
     assert loop.values[2] == "4"
 
