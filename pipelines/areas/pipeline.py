@@ -131,7 +131,7 @@ CHECK_FAILED = RowProblem(
     subject=_CHECK,
     table="current_quality",
     question=CHECKS.where("NOT success AND severity = 'critical'"),
-    summary=lambda rows: f"No plan is made while critical checks fail: {_suites(rows)}.",
+    summary=lambda rows: f"No plan is made while critical checks fail on {_suites(rows)}.",
 )
 CHECK_WARNS = RowProblem(
     code="check_warns",
@@ -150,8 +150,8 @@ RESULT_FAILED = RowProblem(
     table="pipeline_progress",
     question=UNUSED.where("outcome = 'failed'"),
     summary=lambda rows: (
-        "Results could not be computed: "
-        f"{texts.names(row['target'] or row['job'] for row in rows)}."
+        f"Results of {texts.names(row['target'] or row['job'] for row in rows)} could not be "
+        "computed."
     ),
     action=lambda _: DOCTOR,
 )

@@ -7,6 +7,7 @@ from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
+from quotaflow.udfs.counted import counted
 
 NAME = "producer_ids"
 TABLES = ("producer_id_rates", "producer_id_bursts")
@@ -192,7 +193,10 @@ def _burst(row: Row) -> Finding:
     why = reasons.text_of_code(("producer_id_bursts", "cause"), row["cause"])
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
-        text=f"{row['principal']}: {why}{is_normal}. In numbers: {reasons.burst(row)}.",
+        text=(
+            f"{row['principal']} took {counted(row['ids'], 'new producer id')}: {why}{is_normal}. "
+            f"In numbers: {reasons.burst(row)}."
+        ),
         problem=ACCUSED if row["is_accused"] else None,
         next_step=f"{cure}; `quotaflow show producer_id_offenders` has what a plan may limit"
         if cure

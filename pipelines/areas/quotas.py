@@ -30,6 +30,7 @@ _UNITS = {
     "controller_mutation_rate": "partitions/s",
 }
 _MINUTE_S = 60
+_IN_OWN = " here, more in the broker's own windows"
 _MAX_SHARERS = 5
 _EVIDENCE = {
     "principal": "principal",
@@ -180,13 +181,13 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 
 def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
-    text = "Nothing throttled it in this time."
+    text = "No quota throttled it in this time."
     if all(row["quota"] is None for row in rows):
         is_taken = scope.reader.is_made("settings") and scope.rows(_SNAPSHOT)
-        text += (
-            " No client quota limits it."
+        text = (
+            "No client quota limits it."
             if is_taken
-            else " Its client quotas are not known: `quotaflow snapshot` reads them."
+            else f"{text} Its client quotas are not known: `quotaflow snapshot` reads them."
         )
     return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
 
@@ -234,12 +235,13 @@ def entity_text(entity: QuotaEntity) -> str:
 
 
 def _throttled(row: Row) -> str:
-    by, throttled = row["mostly_throttled_by"], row["all_throttled_requests"]
-    cause = f"most likely by its {by}" if by else "by a quota that no snapshot has"
+    by, kind = row["mostly_throttled_by"], row["quota_type"]
+    quota = f"{by} most likely" if by else "a quota that no snapshot has"
+    requests = counted(row["all_requests"], "request")
     return (
-        f"{client_text(row)}: {throttled:,} of {counted(row['all_requests'], 'request')} charged "
-        f"to {row['quota_type']} {noun(throttled, 'was', 'were')} throttled, "
-        f"{texts.duration(row['all_throttle_time_ms'])} in all, {cause}."
+        f"{client_text(row)}: {quota} throttled {row['all_throttled_requests']:,} of {requests}"
+        f"{'' if by == kind else f' that {kind} counts'}, for "
+        f"{texts.duration(row['all_throttle_time_ms'])} in all."
     )
 
 
@@ -261,11 +263,12 @@ def _shares(row: Row) -> str:
 def _bound(scope: Scope, row: Row) -> Iterator[str]:
     share = row["quota_bucket_usage"] / row["quota"]
     client = "" if row["all_throttled_requests"] else f"{client_text(row)}: "
+    is_cause = row["mostly_throttled_by"] == row["quota_type"]
     yield (
         f"{client}{row['quota_type']} of {entity_text(quota_entity(row))} is "
         f"{_quantity(row, 'quota')} at each broker; {_when(row)} its clients used "
         f"{_about(row)}{_quantity(row, 'quota_bucket_usage')} at {_where(row)} "
-        f"({texts.share(share)})."
+        f"({texts.share(share)}{_IN_OWN if is_cause and share < 1 else ''})."
     )
     if row["enforcement"] == "callback":
         yield "The brokers have a client.quota.callback.class, which may allow more or less."
@@ -275,7 +278,7 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
 
 def _unbound(row: Row) -> str:
     return (
-        f"{client_text(row)} has no known {row['quota_type']}; {_when(row)} it used "
+        f"{client_text(row)}: no {row['quota_type']} is known; {_when(row)} it used "
         f"{_about(row)}{_quantity(row, 'most_used')} at {_where(row)}."
     )
 

@@ -139,8 +139,9 @@ def _partitions(rows: Sequence[Row]) -> str:
 
 
 def _checked(rows: Sequence[Row]) -> str:
-    faults = counted(rows[0][OF_ALL], "fault")
-    return f"Current throttles have {faults}; {reasons.throttle_fault(rows[0])}."
+    more = rows[0][OF_ALL] - 1
+    others = f" Current throttles have {counted(more, 'more fault')}." if more else ""
+    return f"{texts.step(reasons.throttle_fault(rows[0]))}{others}"
 
 
 def check_steps(checks: Sequence[Row]) -> Iterator[str]:
@@ -175,9 +176,7 @@ OUT_OF_SYNC = RowProblem(
         f"{counted(rows[0][OF_ALL], 'partition has', 'partitions have')} replicas out of sync in "
         "the newest snapshot."
     ),
-    action=lambda _: (
-        "`quotaflow show current_replicas` names them: check the brokers that fall behind."
-    ),
+    action=lambda _: "Check the brokers that fall behind (`quotaflow show current_replicas`).",
 )
 _SHRUNK = Question(_SHRINKS, "event_time DESC, topic, partition")
 UNDER_MIN_ISR = RowProblem(
@@ -293,7 +292,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
             row,
             f"{replicas} of {row['topic']}-{row['partition']} {verb} been out of sync since "
             f"{moment(row['valid_from'])}.",
-            "`quotaflow show current_replicas` names them: check the brokers that fall behind",
+            "check the brokers that fall behind (`quotaflow show current_replicas`)",
         )
 
 

@@ -343,8 +343,8 @@ def _unknown(lookup: _Lookup) -> str:
     near = difflib.get_close_matches(lookup.name, list(_candidates(lookup)), n=1, cutoff=0.0)
     hint = f"did you mean {near[0]}?" if near else "quota_usage is empty"
     return (
-        f"no principal, client id, group, transactional id, topic, address or broker {lookup.name} "
-        f"({hint}); the tables have what `quotaflow run --once` read last"
+        f"no client, group, topic, address or broker in the tables is {lookup.name} ({hint}); they "
+        "have what `quotaflow run --once` read last"
     )
 
 

@@ -224,7 +224,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _alert(row: Row, scope: Scope) -> Finding:
     was_open = row["is_open"] or row["closed_at"] >= scope.until
-    ended = "is open" if was_open else f"ended after {texts.duration(row['duration_ms'])}"
+    is_open = "is open" if was_open else f"was open for {texts.duration(row['duration_ms'])}"
     peak, bound = (
         texts.NOT_KNOWN if row[column] is None else texts.with_unit(row[column], row["unit"])
         for column in ("peak_value", "bound")
@@ -232,8 +232,8 @@ def _alert(row: Row, scope: Scope) -> Finding:
     prefix = row["metric"].rpartition(".")[0]
     return Finding(
         text=(
-            f"{client_text(row)}: alert {row['rule']} opened at {moment(row['opened_at'])} "
-            f"and {ended}; {name(row, 'metric')} reached {peak} (threshold {bound})."
+            f"{client_text(row)}: alert {row['rule']} {is_open} since {moment(row['opened_at'])}: "
+            f"{name(row, 'metric')} reached {peak} (threshold {bound})."
         ),
         problem=ALERT_OPEN if was_open else None,
         next_step=(

@@ -137,7 +137,7 @@ def _when(scope: Scope, row: Row | None) -> str:
     until = [row["until"]] if row is not None and row["is_ongoing"] and row["until"] else []
     last = max([scope.until, *until])
     is_old = scope.now - last > _FRESH
-    seen = [f"last seen in the minute to {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
+    seen = [f"the data end at {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
     return ", ".join(filter(None, [*since, *(seen if is_old else [])]))
 
 
@@ -171,7 +171,7 @@ def _causes(scope: Scope, causes: diagnoses.Symptom) -> tuple[CauseLine, ...]:
 def _of_cause(cause: CauseLine) -> Iterator[Sequence[str]]:
     if cause.text:
         sure = "" if cause.confidence is None else f" (sure: {texts.share(cause.confidence)})"
-        yield _indented(cause.share, f"{cause.text}{sure}", 2)
+        yield _indented(cause.share or "cause", f"{cause.text}{sure}", 2)
     if cause.step:
         yield _indented("do", cause.step, 4)
 

@@ -24,11 +24,12 @@ _CLIENTS = (
     "ORDER BY requests DESC, principal, client_id, client_software_version "
     f"LIMIT {_MAX_CLIENTS}"
 )
+# Each new member gets MEMBER_ID_REQUIRED (79) once, by Kafka's protocol.
 _ERRORS = (
     "SELECT requests.principal, requests.client_id, requests.api, requests.error_code, "
     "names.error_name, CAST(sum(coalesce(requests.weight, 1)) AS BIGINT) AS requests "
     "FROM (SELECT * FROM requests WHERE {of_cluster} AND {is_client} AND {within:event_time} "
-    "AND replica_id IS NULL AND error_code <> 0) AS requests "
+    "AND replica_id IS NULL AND error_code NOT IN (0, 79)) AS requests "
     "LEFT JOIN error_names AS names ON requests.error_code = names.error_code "
     "GROUP BY ALL ORDER BY requests DESC, api, error_code, principal, client_id"
     " LIMIT {limit}"

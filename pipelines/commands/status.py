@@ -107,7 +107,8 @@ def _summary(report: HealthReport) -> Iterator[str]:
     if report.stop_reason:
         yield f"stopped         {report.stop_reason}"
     yield ""
-    yield from (f"! {job.job}: {line}" for job in report.jobs for line in job.problems)
+    for line in dict.fromkeys(line for job in report.jobs for line in job.problems):
+        yield f"! {', '.join(job.job for job in report.jobs if line in job.problems)}: {line}"
     yield from (f"! {line}" for line in report.problems)
     silent = [job for job in report.jobs if job.silent_s is not None and not job.problems]
     for job in silent:

@@ -68,7 +68,7 @@ def why(
 ) -> None:
     """Show what is wrong with a client, group, topic or broker, why, and what to do.
 
-    Prints the verdict: since when, on what requests wait, the causes with the part that each
+    Prints the verdict: since when, what requests wait for, the causes with the part that each
     explains, and a next step. With --all, what every area found: quotas, producer ids, racks, fetch
     limits, groups, read problems, latency, telemetry, replication, changes and versions. Without a
     name it lists open incidents. Needs no JVM where the tables are in a folder. Quotas are those of
@@ -123,24 +123,27 @@ def _incidents(settings: "Conf", layout: Layout) -> None:
     output.lines(map(values.visible, lines or ["No incident is open."]))
     names = (name for row in incidents for name in row["names"])
     if command := next(filter(None, map(texts.why, names)), ""):
-        output.note(f"`{command}` says more, and each other name too")
+        output.note(f"`{command}` says what to do; so does `quotaflow why` with each name above")
 
 
 def _screen(answered: "WhyAnswer") -> Iterator[str]:
     subject = answered.subject
-    time_range = f"{answered.start:%Y-%m-%d %H:%M:%S} to {answered.end:%H:%M:%S} UTC"
+    time_range = texts.time_range(answered.start, answered.end)
     yield f"{subject.name}, {time_range}: {', '.join(subject.meanings)}"
+    steps: set[str] = set()
     for area in answered.with_findings:
         yield from ("", area.title)
-        yield from _area(area)
+        yield from _area(area, steps)
     if answered.nothing:
         yield from ("", answered.nothing)
 
 
-def _area(area: "AreaAnswer") -> Iterator[str]:
+def _area(area: "AreaAnswer", steps: set[str]) -> Iterator[str]:
+    """Its findings; a step that was printed before is left out."""
     for finding in area.shown:
         yield f"- {finding.text} [{finding.evidence_table}]"
-        if finding.next_step:
+        if finding.next_step and finding.next_step not in steps:
+            steps.add(finding.next_step)
             yield f"  next: {finding.next_step}"
     if more := len(area.folded):
         yield f"- {counted(more, 'more fact')}: --json has {noun(more, 'it', 'them')}"

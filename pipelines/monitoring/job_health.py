@@ -117,7 +117,7 @@ def _problems(
     ):
         share = (facts.row.get(f"rows_{name}") or 0) / rows if rows else 0
         if share > bound:
-            yield f"{texts.share(share)} of its rows {name} (threshold: {texts.share(bound)})"
+            yield f"{texts.share(share)} of its rows were {name} (threshold: {texts.share(bound)})"
     refused = facts.row.get("rows_refused") or 0
     share = refused / (refused + (facts.row.get("rows_out") or 0)) if refused else 0
     if share > bounds.max_quarantined_share:

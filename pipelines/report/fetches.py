@@ -73,7 +73,7 @@ def section(scope: Scope) -> ReportSection:
             ),
             grid("Consumers by their number of fetches", sizes, _READ, "No consumer fetched."),
         ),
-        left_out=("Followers and this pipeline are left out of chart and list of consumers.",),
+        left_out=("The chart and the list of consumers leave out followers and quotaflow.",),
     )
 
 
@@ -96,7 +96,7 @@ def _sentences(sizes: Sequence[Row]) -> str:
 
 def _wrong(problems: Sequence[Row]) -> str:
     if not problems:
-        return "All could read as they should."
+        return "No read failed."
     clients = texts.names(row["client_id"] for row in problems)
     return f"{clients} could not read as they should."
 

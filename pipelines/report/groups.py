@@ -64,11 +64,10 @@ def section(scope: Scope) -> ReportSection:
 
 
 def _sentence(lags: Sequence[Row], causes: Sequence[Row]) -> str:
-    pairs = counted(lags[0]["of_all"] if lags else 0, "pair")
-    if not causes:
-        return f"{pairs} of a group and a topic; no lag is longer than a minute."
-    groups = texts.names(row["group_id"] for row in first_causes(causes))
-    return f"{pairs} of a group and a topic; the lag of {groups} is longer than a minute."
+    every = lags[0]["of_all"] if lags else 0
+    pairs = counted(every, "pair of group and topic is", "pairs of group and topic are")
+    behind = texts.names(row["group_id"] for row in first_causes(causes)) or "none"
+    return f"{pairs} known; more than a minute behind: {behind}."
 
 
 def _advice(causes: Sequence[Row]) -> str:

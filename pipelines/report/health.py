@@ -114,10 +114,8 @@ def _ages(scope: Scope, flows: Sequence[Row]) -> str:
 
 def _lost(flows: Sequence[Row]) -> str:
     counts = {outcome: sum(row[f"{outcome}_rows"] for row in flows) for outcome in OUTCOMES[2:]}
-    parts = [
-        f"{counted(rows, 'row')} {what.replace('_', ' ')}" for what, rows in counts.items() if rows
-    ]
-    return f"{', '.join(parts).capitalize()}." if parts else "Every row was used."
+    parts = [f"{rows:,} {what.replace('_', ' ')}" for what, rows in counts.items() if rows]
+    return f"Rows that were not used: {', '.join(parts)}." if parts else "Every row was used."
 
 
 def _oldest(scope: Scope, flows: Sequence[Row]) -> str:

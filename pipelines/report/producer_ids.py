@@ -98,8 +98,8 @@ def section(scope: Scope) -> ReportSection:
             _heap(scope.ask_if_made(HEAP)),
         ),
         left_out=(
-            "Stock brokers do not limit new producer ids. The cause is that of the worst burst. "
-            "`quotaflow what-if --producer-ids-rate R` shows what a quota does.",
+            "The cause is that of the worst burst. `quotaflow what-if --producer-ids-rate R` shows "
+            "what a quota does.",
         ),
     )
 

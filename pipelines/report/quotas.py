@@ -136,10 +136,10 @@ def _nearness(buckets: Sequence[Row]) -> str:
     if not buckets:
         return "No client quota applies to any of these clients."
     first = buckets[0]
-    near = f"{first['all_near']:,}" if first["all_near"] else "none"
+    near = f"{first['all_near']:,} more" if first["all_near"] else "no other"
     return (
         f"In the last hour {first['all_throttled']:,} of {counted(first['of_all'], 'quota')} "
-        f"in use throttled their clients; {near} came near."
+        f"in use throttled their clients; {near} came near its limit."
     )
 
 

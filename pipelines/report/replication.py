@@ -1,6 +1,6 @@
 """The section on replication throttles and moves of replicas (KIP-73)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import in_cluster
@@ -126,7 +126,7 @@ def section(scope: Scope) -> ReportSection:
             grid("Moves of replicas, the troubled first", moves, MOVED, "Nothing was moved."),
             grid("Steps, the newest first", steps, ALTERED, "Nobody altered a throttle."),
         ),
-        left_out=(_cut(steps),) if steps else (),
+        left_out=tuple(_cut(steps)),
         alarms=alarms,
     )
 
@@ -188,6 +188,6 @@ def _event(row: Row) -> TimelineEvent:
     )
 
 
-def _cut(steps: Sequence[Row]) -> str:
-    every = counted(steps[0]["of_all"], "step")
-    return f"The chart has the last {len(steps):,} of {every}, in {_MAX_LANES} lanes at most."
+def _cut(steps: Sequence[Row]) -> Iterator[str]:
+    if steps and len(steps) < steps[0]["of_all"]:
+        yield f"The chart has the last {len(steps):,} of {steps[0]['of_all']:,} steps."

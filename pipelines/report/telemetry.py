@@ -119,11 +119,10 @@ def _coverage(kinds: Sequence[Row]) -> str:
         sum(row[name] for row in kinds)
         for name in ("instances", "missing_pushes", "expected_pushes", "rejected_pushes")
     )
-    pushes = counted(expected, "expected push", "expected pushes")
-    lost = f"{texts.share(missing / expected)} of {pushes} are missing" if expected else pushes
+    part = texts.share(missing / expected if expected else 0)
     return (
-        f"{counted(instances, 'client instance has', 'client instances have')} to push metrics; "
-        f"{lost}, and brokers rejected {counted(rejected, 'push', 'pushes')}."
+        f"{counted(instances, 'client instance')} should push metrics; {part} of their pushes are "
+        f"missing, and brokers refused {counted(rejected, 'push', 'pushes')}."
     )
 
 
@@ -132,7 +131,7 @@ def _alerting(alerts: Sequence[Row]) -> str:
         return "No alert on clients' metrics was open."
     is_open, of_all = alerts[0]["open_alerts"], counted(alerts[0]["all_alerts"], "alert")
     shown = f"{is_open:,} {noun(is_open, 'is', 'are')}" if is_open else "none is"
-    return f"{of_all} on clients' metrics; {shown} open."
+    return f"Metrics of clients raised {of_all}; {shown} open."
 
 
 def _never(without: Sequence[Row]) -> str:
@@ -143,7 +142,7 @@ def _never(without: Sequence[Row]) -> str:
     parts = (
         (first["too_old"], "too old to push"),
         (first["switched_off"], "with telemetry switched off"),
-        (other, "with a library that quotaflow does not know"),
+        (other, "with an unknown library"),
     )
     kinds = ", ".join(f"{clients:,} {kind}" for clients, kind in parts if clients)
     return f"{counted(first['all_clients'], 'client')} never requested a subscription: {kinds}."

@@ -9,8 +9,7 @@ from quotaflow.pipelines.terminal import values
 
 MAX_CELL_CHARS = 48
 _CHARS_READ = 400
-_GROUPED_FROM = 10_000
-_WHOLE_FROM = 1_000
+_GROUPED_FROM = 1_000
 _TENTHS_FROM = 100
 _DIGITS = 4
 # Numbers that name something: people copy them, and nobody adds them up.
@@ -47,8 +46,6 @@ def _decimal(value: float) -> str:
     size = abs(value)
     if size >= _GROUPED_FROM:
         return f"{value:,.0f}"
-    if size >= _WHOLE_FROM:
-        return f"{value:.0f}"
     return f"{value:.1f}".removesuffix(".0") if size >= _TENTHS_FROM else f"{value:.{_DIGITS}g}"
 
 

@@ -1,6 +1,5 @@
 """Java's share consumers on a real cluster: deliveries, quotas, locks (KIP-932)."""
 
-import re
 from typing import Any
 
 import pytest
@@ -85,8 +84,7 @@ def test_why_names_a_share_consumer_under_a_quota_of_bytes(
 ) -> None:
     make_tables(warehouse, {"quota_usage": usage})
     out = table_command("why", THROTTLED, "--all").out
-    assert re.search("requests? charged to consumer_byte_rate (was|were) throttled", out)
-    assert "most likely by its consumer_byte_rate" in out
+    assert "consumer_byte_rate most likely throttled" in out
     assert "SHARE_FETCH" in out
     assert "consumer_byte_rate of user ivan is 20.0 kB/s at each broker" in out
 

@@ -9,20 +9,17 @@ from quotaflow.pipelines.areas.verdict import MAX_LINES
 from ..command_line import Command, in_options
 
 OF_DAVE = (
-    "User:dave as rdk-exports-dave: ",
-    "charged to producer_byte_rate ",
-    " throttled, ",
-    "most likely by its producer_byte_rate.",
+    "User:dave as rdk-exports-dave: producer_byte_rate most likely throttled ",
     "producer_byte_rate of user dave is ",
     "--entity-type users --entity-name dave --add-config producer_byte_rate=",
 )
-OF_ALICE = ("Nothing throttled it in this time. No client quota limits it.",)
+OF_ALICE = ("No client quota limits it.",)
 OF_MALLORY = (
     "User:mallory took new producer ids at up to ",
     "brokers do not limit it (KIP-936)",
-    "User:mallory: a new producer is made for every few requests. In numbers: ",
+    " new producer ids: a new producer is made for every few requests. In numbers: ",
     "next: keep one producer and close it at the end",
-    "Nothing throttled it in this time.",
+    "No client quota limits it.",
 )
 
 

@@ -230,4 +230,4 @@ def test_a_row_of_an_older_version_lacks_a_signal_and_has_its_sentence() -> None
         **{"usage": 20117.66, "usage_unit": "bytes/s"},
     }
     text = worded(("desired_configs", "reason_code"), row)
-    assert text.startswith("its quota throttles it: throttled in 3 of 5 windows")
+    assert text.startswith("the quota is too low: it throttled the user in 3 of 5 windows")

@@ -63,7 +63,7 @@ def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Pat
     assert (
         "producer_byte_rate 1.0 kB/s of user bad, set by User:admin at 2026-11-21 12:24:00" in text
     )
-    assert "it throttled 50 of 50 requests (sure: 95 %)" in text
+    assert "throttled 50 of 50 requests (sure: 95 %)" in text
     assert "--entity-type users --entity-name bad --add-config producer_byte_rate=" in text
     assert text.endswith("quotaflow why bad --all")
 
@@ -199,6 +199,6 @@ def test_a_symptom_that_goes_on_was_seen_when_it_was_known_last(tmp_path: Path) 
     def when() -> str:
         return why(FolderReader(warehouse), "bad", HALF_AN_HOUR, None, config.Conf()).verdict.when
 
-    assert when().startswith("last seen in the minute to 12:01 UTC")
+    assert when().startswith("the data end at 12:01 UTC")
     make_table(warehouse, TABLES["why_groups_lag"], [row("why_groups_lag", 3600, lag)])
-    assert when().startswith("last seen in the minute to 13:00 UTC")
+    assert when().startswith("the data end at 13:00 UTC")

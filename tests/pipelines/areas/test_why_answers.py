@@ -238,7 +238,7 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     (accused,) = [
         row for row in rows_of(FolderReader(warehouse), "dave") if row["state"] == PROBLEM
     ][-1:]
-    assert "User:dave: a new producer is made for every few requests. " in accused["finding"]
+    assert ": a new producer is made for every few requests. " in accused["finding"]
     assert accused["next_step"].startswith("keep one producer and close it at the end; ")
     make_tables(warehouse, content | {"producer_id_bursts": [deploy]})
     rows = [
@@ -345,6 +345,7 @@ def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Pat
         request(6, "PRODUCE", **BIG | LATE),
         request(7, "PRODUCE", **BIG | {"client_software_name": "unknown"}),
         request(8, "JOIN_GROUP", **BIG, error_code=79),
+        request(9, "SYNC_GROUP", **BIG, error_code=25),
     ]
     make_tables(warehouse, {"quota_usage": [DAVE], "requests": lines})
     texts = [
@@ -352,9 +353,10 @@ def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Pat
         for row in rows_of(FolderReader(warehouse), "dave")
         if row["area"] == "clients"
     ]
-    assert "User:dave as exports: apache-kafka-java 4.3.1 on 10.0.0.7, 2 requests." in texts
+    assert "User:dave as exports: apache-kafka-java 4.3.1 on 10.0.0.7, 3 requests." in texts
     assert (
         "User:dave as exports runs several versions: apache-kafka-java 3.5.0, apache-kafka-java "
         "4.3.1." in texts
     )
-    assert "User:dave as exports: 1 JOIN_GROUP request got MEMBER_ID_REQUIRED." in texts
+    assert "User:dave as exports: 1 SYNC_GROUP request got UNKNOWN_MEMBER_ID." in texts
+    assert not any("MEMBER_ID_REQUIRED" in text for text in texts)

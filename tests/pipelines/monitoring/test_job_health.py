@@ -86,10 +86,14 @@ def test_silence_is_measured_by_what_is_usual(
     (
         "unreadable rows",
         job_facts(rows_in=1_000, rows_quarantined=11),
-        ["1.1 % of its rows quarantined (threshold: 1 %)"],
+        ["1.1 % of its rows were quarantined (threshold: 1 %)"],
     ),
     ("a few unreadable rows", job_facts(rows_in=1_000, rows_quarantined=10), []),
-    ("late rows", job_facts(rows_in=100, rows_late=6), ["6 % of its rows late (threshold: 5 %)"]),
+    (
+        "late rows",
+        job_facts(rows_in=100, rows_late=6),
+        ["6 % of its rows were late (threshold: 5 %)"],
+    ),
     ("no rows", job_facts(rows_in=0, rows_late=None), []),
     (
         "a receiver that refuses all of a few",

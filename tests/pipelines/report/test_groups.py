@@ -37,7 +37,7 @@ def lags(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(lags: Warehouse) -> None:
     section = groups.section(scope(lags, "falls"))
     assert section.sentences == (
-        "1 pair of a group and a topic; the lag of g is longer than a minute.",
+        "1 pair of group and topic is known; more than a minute behind: g.",
     )
     (alarm,) = section.alarms
     assert (alarm.problem, alarm.text) == (
@@ -69,4 +69,5 @@ def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
 def test_a_group_that_keeps_up_has_nothing_to_do(lags: Warehouse) -> None:
     section = groups.section(scope(lags, "keeps up"))
     assert section.advice.startswith("No step is needed")
-    assert section.sentences == ("1 pair of a group and a topic; no lag is longer than a minute.",)
+    known = "1 pair of group and topic is known; more than a minute behind: none."
+    assert section.sentences == (known,)

@@ -85,7 +85,7 @@ def test_a_quota_that_throttled_is_not_near_at_the_same_time(warehouse: Warehous
     assert alarms(section, AT_ONCE) == "Quotas throttled User:dave for 900 ms in all."
     assert "eve" in alarms(section, AT_ONCE + 1)
     assert "dave" not in alarms(section, AT_ONCE + 1)
-    assert "1 of 2 quotas in use throttled their clients; 1 came near" in section.sentences[1]
+    assert "1 of 2 quotas in use throttled their clients; 1 more came near" in section.sentences[1]
 
 
 def test_a_throttled_share_consumer_is_named_and_its_use_is_a_lower_bound(
