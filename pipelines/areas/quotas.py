@@ -236,7 +236,7 @@ def entity_text(entity: QuotaEntity) -> str:
 
 def _throttled(row: Row) -> str:
     by, kind = row["mostly_throttled_by"], row["quota_type"]
-    quota = f"{by} most likely" if by else "a quota that no snapshot has"
+    quota = f"{by} most likely" if by else "a quota missing in snapshots"
     requests = counted(row["all_requests"], "request")
     return (
         f"{client_text(row)}: {quota} throttled {row['all_throttled_requests']:,} of {requests}"
