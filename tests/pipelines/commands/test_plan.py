@@ -154,7 +154,8 @@ def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Wareh
     make_tables_and_answers(warehouse, seen_now(content))
     errors = plan().err
     assert "broker 1: replication.manage of conf is false; else 4.0 MB/s" in errors
-    assert "topic u: left over, but a login before the request log" in errors
+    assert "topic u: it is left over, but replication.cleanup_principals" in errors
+    assert "does not list who set it: a login before the request log began" in errors
     assert all(line.isprintable() for line in errors.splitlines())
 
 

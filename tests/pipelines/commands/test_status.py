@@ -79,8 +79,12 @@ def test_all_is_well(status_of: Status, warehouse: Warehouse) -> None:
 
 @cases(
     ("work", "expected"),
-    ("quarantine", {"quarantined": 3}, "! facts: 30 % of its rows were quarantined"),
-    ("silence", {"ago_s": 18_000}, "! results: no trigger for 5 h (threshold: 30 min)"),
+    (
+        "quarantine",
+        {"quarantined": 3},
+        "! facts: 30 % of its rows were quarantined (threshold: 1 %)",
+    ),
+    ("silence", {"ago_s": 18_000}, "! facts, results: no trigger for 5 h (threshold: 30 min)"),
 )
 def test_what_is_past_a_bound_is_said_and_cron_told(
     status_of: Status, work: dict[str, int], expected: str, warehouse: Warehouse
