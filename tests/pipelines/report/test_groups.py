@@ -69,5 +69,5 @@ def test_what_snapshots_cannot_show_is_named(warehouse: Warehouse) -> None:
 def test_a_group_that_keeps_up_has_nothing_to_do(lags: Warehouse) -> None:
     section = groups.section(scope(lags, "keeps up"))
     assert section.advice.startswith("No step is needed")
-    known = "1 pair of group and topic is known; more than a minute behind: none."
-    assert section.sentences == (known,)
+    sentence = "1 pair of group and topic is known; more than a minute behind: none."
+    assert section.sentences == (sentence,)
