@@ -240,7 +240,7 @@ def _throttled(row: Row) -> str:
     requests = counted(row["all_requests"], "request")
     return (
         f"{client_text(row)}: {quota} throttled {row['all_throttled_requests']:,} of {requests}"
-        f"{'' if by == kind else f' that {kind} counts'}, for "
+        f"{'' if by == kind else f' charged to {kind}'}, for "
         f"{texts.duration(row['all_throttle_time_ms'])} in all."
     )
 
