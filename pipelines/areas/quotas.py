@@ -187,7 +187,7 @@ def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
         text = (
             "No client quota limits it."
             if is_taken
-            else f"{text} Its client quotas are not known: `quotaflow snapshot` reads them."
+            else f"{text} `quotaflow snapshot` reads its client quotas, and did not run yet."
         )
     return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
 
