@@ -14,6 +14,8 @@ CODE = ("pipelines", "udfs", "schemas", "demo", "bench", ".ci")
 """Folders whose Python defines names; of tests only what they define counts."""
 TEXTS = ("conf/**/*", "broker/**/*", "demo/**/*", ".ci/**/*", "pipelines/**/*", "*.*", "Makefile")
 """Files of another kind, any word of which is a name: conf, Java, messages of Kafka, templates."""
+DEFINED = re.compile(r"^ *(?:def|class) (\w+)|^(\w+)(?:: .+)? = ", re.M)
+"""What a module of tests defines."""
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_][\w-]*)*(?:\(\))?")
 WORD = re.compile(r"[\w.-]+")
 PARTS_OF_NAMES = {"explode_", "filter_", "with_", "_lag_share", "_time_share"}
@@ -47,11 +49,17 @@ def modules(folder: str) -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    return list(ast.walk(tree))
+
+
+@cache
 def docstrings(tree: ast.Module) -> dict[int, str]:
     """Texts that stand alone in a body, also below a constant or a field, by their node."""
     return {
         id(each.value): each.value.value
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         for each in node.body
         if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
@@ -61,7 +69,7 @@ def docstrings(tree: ast.Module) -> dict[int, str]:
 
 def named(tree: ast.Module) -> Iterator[str]:
     """What Python names: definitions, arguments, variables, attributes, and what it imports."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield node.name
@@ -78,7 +86,7 @@ def named(tree: ast.Module) -> Iterator[str]:
 def strings(tree: ast.Module) -> Iterator[str]:
     """Words of texts that are no docstring: SQL, codes, keys, options."""
     apart = docstrings(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in apart:
             # What a text has in backticks proves nothing.
             yield from WORD.findall(re.sub(r"`[^`]*`", " ", node.value))
@@ -123,15 +131,8 @@ def names() -> set[str]:
     every |= {path.name for path in ROOT.iterdir()}
     for _, tree in chain.from_iterable(map(modules, CODE)):
         every |= {*named(tree), *strings(tree)}
-    for _, tree in modules("tests"):
-        every |= {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef)}
-        every |= {
-            each.id
-            for n in tree.body
-            if isinstance(n, ast.Assign | ast.AnnAssign)
-            for each in ast.walk(n)
-            if isinstance(each, ast.Name)
-        }
+    for path in (ROOT / "tests").rglob("*.py"):
+        every.update(*DEFINED.findall(path.read_text(encoding="utf-8")))
     for sql in SQL.values():
         every |= {*WORD.findall(statements_of(sql)), *declared_columns(sql)}
     return every | set(words_of_files()) | OUTSIDE
