@@ -76,8 +76,7 @@ lint: $(READY)
 	$(BESIDE) $(BIN)/lint-imports --no-logo --no-cache
 
 types: $(READY)
-	$(BESIDE) $(BIN)/mypy
-	$(BESIDE) $(BIN)/mypy --package tests
+	$(BESIDE) $(BIN)/mypy --package quotaflow --package tests
 
 # A second checker, whose node takes 200 MB. The variable: do not ask PyPI for a newer one at each run.
 faults-types: $(READY)
