@@ -12,7 +12,7 @@ import pytest
 from quotaflow.demo import runs
 from quotaflow.pipelines import config
 from quotaflow.pipelines.__main__ import execute
-from quotaflow.pipelines.commands import index, options
+from quotaflow.pipelines.commands import index, init, options
 from quotaflow.pipelines.errors import QuotaflowError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -141,7 +141,8 @@ def test_every_command_that_uses_tables_says_it(
     example = command(name, "--help").out.split(f"Example: quotaflow {name}")[1]
     words = takewhile(lambda word: word not in "|>", shlex.split(example.split("\n\n")[0]))
     monkeypatch.setattr(options.ConfOptions, "of_tables", used)
-    monkeypatch.setattr(config, "load", stopped)
+    for place in (config, init):
+        monkeypatch.setattr(place, "load", stopped)
     execute([name, *words])
     assert ("it uses tables" in capsys.readouterr().err) is (name not in NO_TABLES)
 
