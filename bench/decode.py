@@ -54,46 +54,8 @@ def ptars_full(payloads: list[bytes]) -> None:
     FULL.array_to_record_batch(pa.array(payloads, pa.binary()))
 
 
-def python_loop(payloads: list[bytes]) -> None:
-    """Parsed messages walked in Python into a few of the columns: gauges and sums only."""
-    rows = []
-    for payload in payloads:
-        for resource in metrics_pb2.MetricsData.FromString(payload).resource_metrics:
-            tags = {kv.key: kv.value.string_value for kv in resource.resource.attributes}
-            for scope in resource.scope_metrics:
-                for metric in scope.metrics:
-                    kind = metric.WhichOneof("data")
-                    rows += [
-                        {
-                            "metric": metric.name,
-                            "kind": kind,
-                            "time": point.time_unix_nano // 1_000,
-                            "value": getattr(point, point.WhichOneof("value")),
-                            "attributes": [
-                                (kv.key, str(getattr(kv.value, kv.value.WhichOneof("value"))))
-                                for kv in point.attributes
-                            ],
-                            "resource": list(tags.items()),
-                        }
-                        for point in getattr(metric, kind).data_points
-                    ]
-    pa.RecordBatch.from_pylist(rows, schema=LOOP_SCHEMA)
-
-
-TAGS = pa.map_(pa.string(), pa.string())
-LOOP_SCHEMA = pa.schema(
-    {
-        "metric": pa.string(),
-        "kind": pa.string(),
-        "time": pa.int64(),
-        "value": pa.float64(),
-        "attributes": TAGS,
-        "resource": TAGS,
-    }
-)
 CONTENDERS: dict[str, Callable[[list[bytes]], Any]] = {
     OURS: quotaflow,
-    "Python loop over parsed messages": python_loop,
     "ptars, full descriptor: nested": ptars_full,
     "protobuf (upb) parse alone": upb,
 }

@@ -1,4 +1,4 @@
-"""Request-log lines on two cores: without a sink, into all tables, and by a Python JSON loop.
+"""Request-log lines on two cores: without a sink, and into all tables.
 
 `python bench/parse.py [--lines N]`. Lines of a real cluster are in a Parquet file, so that
 each way starts from a scan; lines per second of wall time and microseconds of CPU time of the
@@ -10,7 +10,7 @@ import json
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,27 +28,11 @@ from quotaflow.pipelines.streaming.sinks import Batch
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.table import sql_columns
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.schemas.tables.declared import REQUESTS
 from quotaflow.udfs.facts import task
 
 LINES = Path(__file__).parents[1] / "tests" / "golden" / "lines"
 FILES = 4
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
-LOOP_COLUMNS = pa.schema(
-    [
-        REQUESTS.arrow.field(name)
-        for name in ("api", "api_version", "correlation_id", "client_id", "principal", "listener",
-                     "connection_id", "client_software_name", "client_software_version",
-                     "error_code", "total_time_ms", "local_time_ms", "remote_time_ms",
-                     "throttle_time_ms", "send_time_ms")
-    ]
-)  # fmt: skip
-LOOP_SQL = ", ".join(
-    f"{column.name} {sql}"
-    for column in REQUESTS.columns
-    for sql in [{"string": "STRING", "int32": "INT", "double": "DOUBLE"}.get(str(column.type))]
-    if column.name in LOOP_COLUMNS.names
-)
 
 
 def in_filebeat(line: bytes) -> bytes:
@@ -79,40 +63,6 @@ def write_lines(folder: Path, count: int, wrap: Callable[[bytes], bytes] = bytes
         )
         pq.write_table(table, folder / f"{part}.parquet")
     return sum(map(len, lines)) / len(lines)
-
-
-def python_loop(records: DataFrame) -> DataFrame:
-    """json.loads of each line into 15 of the 50 columns: no partitions, bodies or checks."""
-
-    def parse(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = [row_of(json.loads(value.as_py())) for value in batch.column("value")]
-            yield pa.RecordBatch.from_pylist(rows, schema=LOOP_COLUMNS)
-
-    return records.mapInArrow(parse, LOOP_SQL)
-
-
-def row_of(whole: dict) -> dict:
-    """The columns of one parsed line."""
-    line = whole.get("r", whole)
-    header, client = line["requestHeader"], line["clientInformation"]
-    return {
-        "api": header["requestApiKeyName"],
-        "api_version": header["requestApiVersion"],
-        "correlation_id": header["correlationId"],
-        "client_id": header["clientId"],
-        "principal": line["principal"],
-        "listener": line["listener"],
-        "connection_id": line["connection"],
-        "client_software_name": client["softwareName"],
-        "client_software_version": client["softwareVersion"],
-        "error_code": (line["response"] or {}).get("errorCode"),
-        "total_time_ms": float(line["totalTimeMs"]),
-        "local_time_ms": float(line["localTimeMs"]),
-        "remote_time_ms": float(line["remoteTimeMs"]),
-        "throttle_time_ms": float(line["throttleTimeMs"]),
-        "send_time_ms": float(line["sendTimeMs"]),
-    }
 
 
 class OfRows(Batch):
@@ -146,17 +96,10 @@ def ways(spark: SparkSession, folder: Path) -> dict[str, Callable[[int], None]]:
 
     return {
         "scan alone": lambda _: to_nowhere(records()),
-        "quotaflow: parsed, to nowhere": lambda _: to_nowhere(packed()),
-        "quotaflow: in records of Filebeat, parsed, to nowhere": lambda _: to_nowhere(
-            packed("in-filebeat")
-        ),
-        "quotaflow: ingest batch, tasks write": lambda t: log.write(
-            records(), batch(Batch, t, "a")
-        ),
-        "quotaflow: ingest batch, Spark writes": lambda t: log.write(
-            records(), batch(OfRows, t, "b")
-        ),
-        "Python json.loads loop, to nowhere": lambda _: to_nowhere(python_loop(records())),
+        "parsed, to nowhere": lambda _: to_nowhere(packed()),
+        "in records of Filebeat, parsed, to nowhere": lambda _: to_nowhere(packed("in-filebeat")),
+        "ingest batch, tasks write": lambda t: log.write(records(), batch(Batch, t, "a")),
+        "ingest batch, Spark writes": lambda t: log.write(records(), batch(OfRows, t, "b")),
     }
 
 
@@ -188,10 +131,9 @@ def measure(lines: int, turns: int) -> Rates:
 
 def show(rates: Rates) -> Table:
     """Thousands of lines per second, and microseconds of CPU per line."""
-    table = Table("request-log lines", "k lines/s", "to the Python loop", "CPU us per line")
-    loop, _ = rates["Python json.loads loop, to nowhere"]
+    table = Table("request-log lines", "k lines/s", "CPU us per line")
     for way, (rate, cost_us) in rates.items():
-        table.add_row(way, f"{rate / 1e3:.1f}", f"{rate / loop:.2f}x", f"{cost_us:.1f}")
+        table.add_row(way, f"{rate / 1e3:.1f}", f"{cost_us:.1f}")
     return table
 
 
