@@ -1,6 +1,6 @@
-"""The whole pipeline under load, on a real broker: a backlog drained, live traffic, many clients.
+"""The whole pipeline under load, on a real broker: a backlog drained, live traffic.
 
-`python bench/load.py [--part backlog|live|clients] [--lines N] [--clients N] [--per-s N]
+`python bench/load.py [--part backlog|live] [--lines N] [--clients N] [--per-s N]
 [--minutes N] [--every SPAN] [--set KEY=VALUE ...]`. Lines of `load_lines` are in, or come to, the
 request-log topic of a one-broker cluster. `quotaflow run` is the command itself in its own process,
 with the default conf except for `--set` and, live, the settings of docs/scaling.md for thousands of
@@ -10,7 +10,6 @@ the peak memory of the command's processes together.
 - backlog: the topic is filled, then drained by `run --once`.
 - live: lines come at a steady pace beside `run --every`, and every ten seconds the age of the
   newest event of each job is recorded: flat when it keeps up.
-- clients: the same number of lines by one, three and ten times the clients.
 """
 
 import argparse
@@ -33,7 +32,6 @@ from quotaflow.pipelines.errors import KafkaError, NeverMadeError
 
 LOGGED_PER_S = 10_000
 """Lines of a backlog per second of the brokers' clocks."""
-CURVE = (1, 3, 10)
 FOR_MANY = ("ingest.max_offsets_per_trigger=6000000", "spark.driver_memory=12g")
 """Conf of a live load, whose batches are minutes of lines."""
 _LOOK_S = 10
@@ -65,6 +63,7 @@ class Live:
     sent: int = 0
     ages_s: dict[str, list[float]] = field(default_factory=dict)
     peak_bytes: int = 0
+    cpu_s: float = 0
 
     def after_batches(self, job: str) -> list[tuple[int, float]]:
         """Time in seconds, and age of the newest event, after each batch."""
@@ -141,7 +140,7 @@ def live(per_s: int, minutes: float, clients: int, every: str, overrides: list[s
             if process.poll() is not None:
                 raise KafkaError(f"quotaflow run ended by itself: {process.returncode}")
             process.send_signal(signal.SIGINT)
-        measured.peak_bytes = int(seen[0])
+        measured.peak_bytes, measured.cpu_s = int(seen[0]), seen[1]
     return measured
 
 
@@ -161,18 +160,15 @@ def _check(conf: Path, lines: int) -> None:
         raise KafkaError(f"{got} rows of {lines} lines")
 
 
-def show_drained(drained: list[Drained], title: str) -> Table:
+def show_drained(one: Drained) -> Table:
     """Lines per second, seconds per job and memory."""
-    jobs = list(drained[0].jobs_s)
-    titles = ("clients", "lines", "k lines/s", "CPU us per line", *jobs, "peak GB", "GB of tables")
-    table = Table(*titles, title=title)
-    for one in drained:
-        took = [f"{one.jobs_s[job]:.0f} s" for job in jobs]
-        table.add_row(
-            *(f"{one.clients:,}", f"{one.lines:,}", f"{one.lines_per_s / 1e3:.1f}"),
-            *(f"{one.cpu_s / one.lines * 1e6:.1f}", *took),
-            *(f"{one.peak_bytes / 1e9:.1f}", f"{one.warehouse_bytes / 1e9:.2f}"),
-        )
+    titles = ("clients", "lines", "k lines/s", "CPU us per line", *one.jobs_s, "peak GB")
+    table = Table(*titles, "GB of tables", title="backlog")
+    table.add_row(
+        *(f"{one.clients:,}", f"{one.lines:,}", f"{one.lines_per_s / 1e3:.1f}"),
+        *(f"{one.cpu_s / one.lines * 1e6:.1f}", *(f"{s:.0f} s" for s in one.jobs_s.values())),
+        *(f"{one.peak_bytes / 1e9:.1f}", f"{one.warehouse_bytes / 1e9:.2f}"),
+    )
     return table
 
 
@@ -187,7 +183,8 @@ def show_live(measured: Live) -> Table:
         gained = "too few" if slope is None else f"{slope:+.2f} s"
         table.add_row(job, batches, *(f"{a:.0f} s" for a in shown), gained)
     table.caption = (
-        f"{measured.sent:,} lines at {measured.per_s:,} per s, {measured.peak_bytes / 1e9:.1f} GB"
+        f"{measured.sent:,} lines at {measured.per_s:,} per s, {measured.peak_bytes / 1e9:.1f} GB, "
+        f"{measured.cpu_s / max(measured.sent, 1) * 1e6:.1f} us of CPU per line"
     )
     return table
 
@@ -199,7 +196,7 @@ def _set(values: Iterable[str]) -> list[str]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=("backlog", "live", "clients"), help="one part alone")
+    parser.add_argument("--part", choices=("backlog", "live"), help="one part alone")
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the backlog")
     parser.add_argument("--clients", type=int, default=200, help="clients")
     parser.add_argument("--per-s", type=int, default=10_000, help="lines per second, live")
@@ -210,17 +207,14 @@ def main() -> None:
     overrides = _set(options.set)
     # If a shell's & made this process ignore Ctrl-C, the command would ignore it too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    parts = [options.part] if options.part else ["backlog", "clients", "live"]
+    parts = [options.part] if options.part else ["backlog", "live"]
     console = Console(width=150)
     for part in parts:
         if part == "live":
             pace = options.per_s, options.minutes, options.clients, options.every
             table = show_live(live(*pace, [*_set(FOR_MANY), *overrides]))
         else:
-            times = CURVE if part == "clients" else (1,)
-            lines = options.lines // (5 if part == "clients" else 1)
-            drained = [drain(lines, options.clients * more, overrides) for more in times]
-            table = show_drained(drained, part)
+            table = show_drained(drain(options.lines, options.clients, overrides))
         console.print(table)
 
 
