@@ -1,10 +1,12 @@
-"""What questions cost where there is a past: a month of a demo's rows, and a day of small files.
+"""What questions and batches cost where there is a past, against targets and a peer.
 
-`python bench/month.py [--json] [--warehouse FOLDER] [--days N] [--minutes N] [--files N]`, after
-`make demo`. The month has the demo's newest rows again every `--minutes` minutes (30: some 4
-lines/s), one file a table and day. The day has also `--files` files of requests, as a live job at
-10,000 lines/s leaves them in eight hours. CPU seconds, wall time and peak memory of a process per
-command.
+`python bench/month.py [--part PART ...] [--warehouse FOLDER] [--json]`, after `make demo`. CPU
+seconds, wall time and peak memory of a process for each command.
+
+- questions: commands over the warehouses of `CASES`, which have the demo's newest rows again.
+- live: results of a minute at 10,000 lines/s, with a day of files before it.
+- cold, backlog: `run --once` over 20,000 lines, and over `--lines`.
+- peer: the same lines and questions in ClickHouse (`bench/peer.py`).
 """
 
 import argparse
@@ -16,158 +18,132 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
 
-import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
-from deltalake.transaction import AddAction
-from pyarrow import parquet
+import load
+import past
+import peer
+import results
 from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.results.answers.refresh import refresh
-from quotaflow.pipelines.warehouse import delta_files, folder_tables
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
-from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.python_times import time_of
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import ANSWERS, EVENTS, TABLES
-from quotaflow.udfs.engine.connections import connect
 
-DAY_MINUTES = 24 * 60
 GROWING = (*sorted(EVENTS), "pipeline_progress", "query_progress", "replica_sizes")
 """Tables that get rows while nothing changes."""
-TIME = pa.timestamp("us", "UTC")
-COMMANDS = {
+APART, PER_DAY = timedelta(minutes=45), 32
+"""A demo has some 11,000 lines, so each 45 minutes that is 4 lines/s."""
+FILES, PER_S, LINES, CLIENTS, COLD = 5_760, 10_000, 2_000_000, 200, 20_000
+QUESTIONS = {
+    "all answers": (),
     "why": ("why", "dave"),
     "report": ("report", "--out", "{scratch}/report.html"),
     "plan": ("plan",),
     "status": ("status",),
     "tables": ("tables",),
     "show": ("show", "throttled_clients"),
-    "sql, 5 minutes": ("sql", "SELECT count(*) FROM requests WHERE event_time >= '{newest}'"),
-    # These change the warehouse, which is a copy.
-    "all answers": (),
-    "upkeep": ("upkeep",),
-    "upkeep again": ("upkeep",),
+    "sql": ("sql", "SELECT count(*) FROM requests WHERE event_time >= '{newest}'"),
+}
+UPKEEP = {"upkeep": ("upkeep",), "upkeep again": ("upkeep",)}
+TARGETS = {
+    ("why: a day of small files", "CPU s"): (3, "2"),
+    ("why: a day of small files", "MB"): (500, ""),
+    ("report: a day of small files", "CPU s"): (8, "5"),
+    ("why: 30 days, 4 lines/s", "CPU s"): (3, "as over the demo alone"),
+    ("why: 30 days, 400 lines/s, a thousand groups", "CPU s"): (6, "as over the demo alone"),
+    ("all answers: 30 days, 4 lines/s", "CPU s"): (4, "2"),
+    ("results: a live minute", "us a line"): (9, "6"),
+    ("run --once: a backlog", "us a line"): (65, "40"),
+    ("run --once: 20,000 lines, cold", "CPU s"): (40, "30"),
+    ("run --once: 20,000 lines, cold", "s"): (35, ""),
+    ("upkeep: 3 days", "CPU s"): (15, "9"),
+}
+"""For a work and unit: what it must reach, and the goal."""
+SLOW_DAY = 1.2
+Measured = Iterator[tuple[str, dict[str, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A warehouse made of a demo's: so many days, copies of the newest 45 minutes, small files."""
+
+    days: int = 0
+    copies: int = 1
+    files: int = 0
+    commands: tuple[str, ...] = tuple(QUESTIONS)
+
+
+CASES = {
+    "the demo alone": Case(),
+    "3 days": Case(days=3, commands=tuple(UPKEEP)),
+    "30 days, 4 lines/s": Case(days=30),
+    # Copies have groups of other names, and the demo has nine.
+    "30 days, 400 lines/s, a thousand groups": Case(days=30, copies=112),
+    "a day of small files": Case(files=FILES),
 }
 
 
-def paths(folder: Path, time_column: str) -> list[str]:
-    """The data files of a table."""
-    return [f.path for f in delta_files.of_version(DeltaTable(folder), folder, time_column)]
-
-
-def make(demo: Path, folder: Path, days: int, minutes: int) -> None:
-    """A warehouse with the demo's rows every so many minutes of the days before it."""
-    folder.mkdir(parents=True)
-    for each in sorted(demo.iterdir()):
-        if each.name in GROWING and (each / "_delta_log").is_dir():
-            repeat(each, folder / each.name, days, minutes)
-        elif each.is_dir():
-            shutil.copytree(each, folder / each.name)
+def make(demo: Path, folder: Path, case: Case) -> None:
+    """Make the warehouse of a case, of links to the files of a demo where they do not change."""
+    for source in sorted(demo.iterdir()):
+        name, target = source.name, folder / source.name
+        is_table = (source / "_delta_log").is_dir() and name in TABLES
+        if is_table and name in GROWING and case.days:
+            days = (range(n * PER_DAY, (n + 1) * PER_DAY) for n in reversed(range(case.days)))
+            past.repeat(source, target, ((-n * APART for n in reversed(day)) for day in days))
+        elif source.is_dir():
+            shutil.copytree(source, target)
         else:
-            shutil.copy(each, folder)
+            shutil.copy(source, folder)
+        has_names = is_table and {*past.NAMES} & {*TABLES[name].column_names}
+        if case.copies > 1 and has_names and name not in ANSWERS:
+            past.repeat(source, target, [[timedelta(0)]], range(1, case.copies))
+    if case.files:
+        past.add_small_files(folder, case.files)
 
 
-def repeat(demo: Path, target: Path, days: int, minutes: int) -> None:
-    """A table's rows again and again, one file a day and the newest as they are."""
-    table = TABLES[target.name]
-    files = paths(demo, table.time)
-    folder_tables.create(Place.local(target.parent), table)
-    if not files:
-        return
-    with connect(threads=2, memory_limit="4GiB") as connection:
-        dates = "hive_partitioning = true, hive_types = {'event_date': DATE}"
-        hive = dates if table.partitioning else "hive_partitioning = false"
-        read = f"read_parquet({files!r}, union_by_name = true, {hive})"
-        # The demo has a past, which is not dense.
-        since = f"(SELECT max({table.time}) FROM {read}) - INTERVAL {minutes} MINUTE"
-        connection.execute(
-            f"CREATE TABLE demo AS SELECT * FROM {read} WHERE {table.time} > {since}"
-        )
-        live = {name for name, *_ in connection.execute("DESCRIBE demo").fetchall()}
-        columns = ", ".join(column(f, table.time, live) for f in table.arrow)
-        per_day = DAY_MINUTES // minutes
-        for day in reversed(range(days)):
-            rows = connection.sql(
-                f"SELECT {columns} FROM demo, (SELECT (i + {day * per_day}) * {minutes} * 60000000 "
-                f"AS shift FROM range({per_day}) AS r (i)) ORDER BY shift DESC"
-            )
-            write_deltalake(target, rows.to_arrow_table().cast(table.arrow), mode="append")
+def questions(demo: Path, scratch: Path) -> Measured:
+    """What each command costs over each warehouse."""
+    for name, case in CASES.items():
+        folder = scratch / name
+        folder.mkdir()
+        make(demo, folder, case)
+        at = newest_event(folder) - timedelta(minutes=5)
+        parts = {"scratch": str(scratch), "newest": at.isoformat()}
+        environment = os.environ | {"QUOTAFLOW__WAREHOUSE__PATH": str(folder)}
+        for command in case.commands:
+            words = (QUESTIONS | UPKEEP)[command]
+            arguments = ["-m", "quotaflow.pipelines", *(each.format(**parts) for each in words)]
+            if not words:
+                for table in ("answer_state", *ANSWERS):
+                    shutil.rmtree(folder / table, ignore_errors=True)
+                arguments = [__file__, "--refresh", "--warehouse", str(folder)]
+            yield f"{command}: {name}", cost([sys.executable, *arguments], environment)
+        shutil.rmtree(folder)
 
 
-def column(field: pa.Field, time_column: str, live: set[str]) -> str:
-    """SQL of a column of the rows, moved back in time."""
-    if field.name == "event_date":
-        return f"CAST(make_timestamp(epoch_us({time_column}) - shift) AS DATE) AS event_date"
-    if field.name not in live:
-        return f"NULL AS {field.name}"
-    if pa.types.is_timestamp(field.type):
-        return f"make_timestamp(epoch_us({field.name}) - shift) AS {field.name}"
-    return f'"{field.name}"'
-
-
-def add_small_files(folder: Path, number: int) -> None:
-    """Files of one row group of the newest requests, one for each five seconds before them."""
-    table = TABLES["requests"]
-    target = folder / table.name
-    source = DeltaTable(target)
-    newest_first = sorted(paths(target, table.time))
-    with connect(threads=1) as connection:
-        sql = f"SELECT * FROM read_parquet({newest_first!r}, union_by_name = true)"
-        ((newest,),) = connection.sql(f"SELECT max(event_time) FROM ({sql})").fetchall()
-        rows = connection.sql(f"{sql} ORDER BY event_time DESC LIMIT 200").to_arrow_table()
-    rows = rows.select(table.column_names).cast(table.arrow)
-    index = rows.column_names.index(table.time)
-    added = []
-    for n in range(number):
-        at = newest - timedelta(seconds=5 * (number - n))
-        times = pa.array([at + timedelta(milliseconds=k) for k in range(rows.num_rows)])
-        file = f"small-{n:06d}.parquet"
-        timed = rows.set_column(index, table.arrow.field(table.time), times.cast(TIME))
-        parquet.write_table(timed, target / file)
-        last = at + timedelta(milliseconds=rows.num_rows)
-        added.append(
-            AddAction(
-                path=file,
-                size=(target / file).stat().st_size,
-                partition_values={},
-                modification_time=0,
-                data_change=True,
-                stats=json.dumps(
-                    {
-                        "numRecords": rows.num_rows,
-                        "minValues": {table.time: utc(at)},
-                        "maxValues": {table.time: utc(last)},
-                        "nullCount": {table.time: 0},
-                    }
-                ),
-            )
-        )
-    source.create_write_transaction(added, "append", source.schema())
-
-
-def utc(time_: datetime) -> str:
-    """A time as Delta's statistics have it."""
-    return time_.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def measure(folder: Path, scratch: Path) -> Iterator[dict[str, object]]:
-    """What each command costs over a warehouse."""
-    newest = newest_event(folder)
-    parts = {"scratch": str(scratch), "newest": utc(newest - timedelta(minutes=5))}
-    environment = os.environ | {"QUOTAFLOW__WAREHOUSE__PATH": str(folder)}
-    for name, command in COMMANDS.items():
-        arguments = ["-m", "quotaflow.pipelines", *(each.format(**parts) for each in command)]
-        if not command:
-            for table in ("answer_state", *ANSWERS):
-                shutil.rmtree(folder / table, ignore_errors=True)
-            arguments = [__file__, "--refresh", "--warehouse", str(folder)]
-        yield {"command": name} | cost([sys.executable, *arguments], environment)
+def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, float]:
+    """CPU seconds, wall seconds and peak memory of a process, and its exit code."""
+    started = time.monotonic()
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return {
+        "CPU s": usage.ru_utime + usage.ru_stime,
+        "s": time.monotonic() - started,
+        "MB": usage.ru_maxrss / 1024,
+        "exit": process.returncode,
+    }
 
 
 def no_session() -> NoReturn:
@@ -178,61 +154,83 @@ def no_session() -> NoReturn:
 def newest_event(folder: Path) -> datetime:
     """The newest event_time of requests, by the log of the table."""
     reader = FolderReader(Warehouse(config.WarehouseSection(path=str(folder))))
-    newest = time_of(reader.extent("requests").last_event_time_us)
+    newest = time_of(reader.extents(["requests"])["requests"].last_event_time_us)
     if newest is None:
         raise SystemExit(f"{folder} has no requests: run make demo first")
     return newest
 
 
-def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, object]:
-    """CPU seconds and wall seconds of a process, and its exit code."""
-    started = time.monotonic()
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return {
-        "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),
-        "wall_s": round(time.monotonic() - started, 2),
-        "peak_mb": usage.ru_maxrss // 1024,
-        "exit": process.returncode,
-    }
+def live() -> Measured:
+    """All results of a minute, the sum of jobs and levels in the cheaper of two rounds."""
+    measured = results.live(PER_S, minutes=12, rounds=2, files=FILES)
+    rounds = {row["round"] for row in measured}
+    sums = [sum(row["cpu_s"] for row in measured if row["round"] == n) for n in rounds]
+    lines = PER_S * 60
+    yield "results: a live minute", {"CPU s": min(sums), "us a line": min(sums) / lines * 1e6}
+
+
+def once(name: str, lines: int) -> Measured:
+    """`run --once` over so many lines in a topic."""
+    drained = load.drain(lines, CLIENTS, [])
+    yield (
+        f"run --once: {name}",
+        {
+            "CPU s": drained.cpu_s,
+            "s": drained.total_s,
+            "MB": drained.peak_bytes / 1e6,
+            "us a line": drained.cpu_s / lines * 1e6,
+        },
+    )
+
+
+def show(measured: dict[str, dict[str, float]]) -> Iterator[Table]:
+    """All figures, and those that have a target."""
+    units = list(dict.fromkeys(unit for each in measured.values() for unit in each))
+    table = Table("work", *units)
+    for name, each in measured.items():
+        table.add_row(name, *(f"{each[unit]:.4g}" if unit in each else "" for unit in units))
+    yield table
+    table = Table("work", "unit", "today", "must", "goal", "reached")
+    for (name, unit), (must, goal) in TARGETS.items():
+        if name in measured:
+            today = measured[name][unit]
+            reached = "yes" if today <= must else "within 1.2" if today <= must * SLOW_DAY else "no"
+            table.add_row(name, unit, f"{today:.3g}", str(must), goal, reached)
+    yield table
 
 
 def main() -> None:
-    """Make the warehouses, run each command over them, print what it cost."""
+    """Measure each part, print what it cost."""
+    parts = ("questions", "live", "cold", "backlog", "peer")
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", action="append", choices=parts)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--refresh", action="store_true", help="only compute the answers")
     parser.add_argument("--warehouse", type=Path, default=config.home() / "warehouse")
-    parser.add_argument("--days", type=int, default=30)
-    parser.add_argument("--minutes", type=int, default=30)
-    parser.add_argument("--files", type=int, default=5_760)
-    arguments = parser.parse_args()
-    if arguments.refresh:
-        conf = config.WarehouseSection(path=str(arguments.warehouse))
-        refresh(conf, no_session, datetime.now(UTC), print)
+    parser.add_argument("--lines", type=int, default=LINES)
+    given = parser.parse_args()
+    if given.refresh:
+        conf = config.WarehouseSection(path=str(given.warehouse))
+        refresh(conf, no_session, newest_event(given.warehouse), print)
         return
-    measured: list[dict[str, object]] = []
+    measured = dict[str, dict[str, float]]()
     with tempfile.TemporaryDirectory() as scratch:
-        alone, month, day = (Path(scratch, name) for name in ("demo", "month", "day"))
-        shutil.copytree(arguments.warehouse, alone)
-        warehouses = {"the demo alone": alone}
-        make(arguments.warehouse, month, arguments.days, arguments.minutes)
-        warehouses[f"{arguments.days} days"] = month
-        shutil.copytree(arguments.warehouse, day)
-        add_small_files(day, arguments.files)
-        warehouses[f"{arguments.files} files of requests"] = day
-        for name, folder in warehouses.items():
-            measured += [{"warehouse": name} | each for each in measure(folder, Path(scratch))]
-    if arguments.json:
+        making = {
+            "questions": lambda: questions(given.warehouse, Path(scratch)),
+            "live": live,
+            "cold": lambda: once("20,000 lines, cold", COLD),
+            "backlog": lambda: once("a backlog", given.lines),
+            "peer": lambda: peer.measure(Path(scratch)),
+        }
+        for part in given.part or parts:
+            for name, each in making[part]():
+                measured[name] = each
+                print(name, json.dumps(each), file=sys.stderr, flush=True)
+    if given.json:
         print(json.dumps(measured))
         return
-    table = Table(*measured[0])
-    for each in measured:
-        table.add_row(*(str(value) for value in each.values()))
-    Console().print(table)
+    for table in show(measured):
+        Console().print(table)
 
 
 if __name__ == "__main__":

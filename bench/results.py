@@ -6,8 +6,8 @@ With `--times` the facts are there N times, each copy three minutes after the on
 seconds of this process, its JVM and its Python workers.
 
 `python bench/results.py --live PER_S [--minutes N] [--rounds N]`: the batch of the last minute of a
-made-up log, with facts of the minutes before it. Tasks run in this process, one after the other,
-without Spark.
+made-up log, with facts of the minutes before it, as `bench/month.py` with a day of files too. Tasks
+run in this process, one after the other, without Spark.
 """
 
 import argparse
@@ -19,12 +19,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-import duckdb
 import load_lines
 import made_context
+import past
 import pyarrow as pa
 from cpu import cpu_s
-from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction
 from rich.console import Console
 from rich.table import Table
@@ -39,7 +38,7 @@ from quotaflow.pipelines.facts.ingest import of_request_log
 from quotaflow.pipelines.jobs.registry import JOBS
 from quotaflow.pipelines.spark import session
 from quotaflow.pipelines.streaming.sinks import Batch
-from quotaflow.pipelines.warehouse import delta_files, folder_tables
+from quotaflow.pipelines.warehouse import folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.pipelines.warehouse.time_ranges import EVER, TimeRange
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
@@ -49,51 +48,13 @@ from quotaflow.udfs.engine import task
 from quotaflow.udfs.facts import task as facts_task
 
 MEASURED = ("request_results", "fetch_results")
-APART_US = 180 * 1_000_000
+APART = timedelta(minutes=3)
 COPIES_AT_ONCE = 10
-LIVE = "30 MINUTE"
 MINUTE = timedelta(minutes=1)
-US = timedelta(microseconds=1)
 CLIENTS, RECORDS_PER_TASK = 200, 50_000
 SESSIONS, IDLE_US = "fetch_sessions", 3_600_000_000
 ONE_TASK = pa.record_batch({"id": [0]})
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
-
-
-def paths(folder: Path) -> list[str]:
-    """The data files of a table."""
-    return [file.path for file in delta_files.of_version(DeltaTable(folder), folder, "event_time")]
-
-
-def repeat(demo: Path, target: Path, times: int) -> None:
-    """The rows of a fact table so many times, each copy three minutes later."""
-    for first in range(0, times, COPIES_AT_ONCE):
-        numbers = range(first, min(first + COPIES_AT_ONCE, times))
-        rows = pa.concat_tables([moved(demo, target.name, n * APART_US) for n in numbers])
-        append(target, rows)
-
-
-def append(target: Path, rows: pa.Table) -> None:
-    """Rows as a file of a table."""
-    folder_tables.create(Place.local(target.parent), TABLES[target.name])
-    write_deltalake(target, rows, mode="append")
-
-
-def moved(folder: Path, name: str, shift_us: int) -> pa.Table:
-    """The live rows of a table, so much later: the demo has a past too, which is not dense."""
-    table = TABLES[name]
-    columns = ", ".join(
-        f"make_timestamp(epoch_us({f.name}) + $shift) AS {f.name}"
-        if pa.types.is_timestamp(f.type)
-        else f'"{f.name}"'
-        for f in table.arrow
-    )
-    rows = f"FROM read_parquet({paths(folder)!r}, union_by_name = true)"
-    newest = f"(SELECT max(event_time) {rows})"
-    sql = f"SELECT {columns} {rows} WHERE event_time > {newest} - INTERVAL {LIVE}"
-    with duckdb.connect() as connection:
-        newer = connection.sql(sql, params={"shift": shift_us}).to_arrow_table()
-    return newer.cast(table.arrow)
 
 
 def prepare(demo: Path, folder: Path, times: int) -> None:
@@ -103,7 +64,9 @@ def prepare(demo: Path, folder: Path, times: int) -> None:
         if not (table / "_delta_log").is_dir():
             continue
         if table.name in facts:
-            repeat(table, folder / table.name, times)
+            by = [n * APART for n in range(times)]
+            files = (by[n : n + COPIES_AT_ONCE] for n in range(0, times, COPIES_AT_ONCE))
+            past.repeat(table, folder / table.name, files)
         else:
             shutil.copytree(table, folder / table.name)
 
@@ -136,25 +99,29 @@ def measure(demo: Path, times: int, rounds: int) -> list[dict[str, float]]:
     return measured
 
 
-def make_minutes(folder: Path, per_s: int, minutes: int) -> datetime:
-    """A warehouse with a made-up log of so many minutes up to the returned time."""
+def make_minutes(folder: Path, per_s: int, minutes: int, files: int) -> datetime:
+    """A warehouse with a made-up log of so many minutes to the returned time, and small files."""
     end = datetime.now(UTC).replace(second=0, microsecond=0)
     start = end - minutes * MINUTE
     minute, whole = folder / "minute", folder / "whole"
     for root in (minute, whole):
-        warehouse = Warehouse(config.WarehouseSection(path=str(root)))
-        topics = load_lines.topics(CLIENTS)
-        partitions = dict.fromkeys(topics, range(load_lines.PARTITIONS))
-        made_context.write(warehouse, "c", start - MINUTE, topics, partitions)
-        for table in TABLES.values():
-            folder_tables.create(warehouse.place, table)
+        make(root, start)
     ingest(minute, islice(load_lines.lines(CLIENTS, _ms(start), per_s), 60 * per_s))
     for facts in ("requests", "fetches"):
-        for number in range(minutes):
-            rows = moved(minute / facts, facts, number * (MINUTE // US))
-            for first in range(0, rows.num_rows, RECORDS_PER_TASK):
-                append(whole / facts, rows.slice(first, RECORDS_PER_TASK))
+        past.repeat(minute / facts, whole / facts, [[n * MINUTE] for n in range(minutes)])
+    if files:
+        past.add_small_files(whole, files)
     return end
+
+
+def make(folder: Path, start: datetime) -> None:
+    """A warehouse that knows the made-up cluster, and has no facts."""
+    warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
+    topics = load_lines.topics(CLIENTS)
+    partitions = dict.fromkeys(topics, range(load_lines.PARTITIONS))
+    made_context.write(warehouse, "c", start - MINUTE, topics, partitions)
+    for table in TABLES.values():
+        folder_tables.create(warehouse.place, table)
 
 
 def ingest(folder: Path, lines: Iterator[bytes]) -> None:
@@ -168,7 +135,8 @@ def ingest(folder: Path, lines: Iterator[bytes]) -> None:
         offset += len(part)
     place, limits = warehouse.place, fetch_sessions.Limits(IDLE_US, time.time_ns() // 1_000)
     relations = {
-        name: place.files(TABLES[name], paths(folder / name)) for name in ("requests", SESSIONS)
+        name: place.files(TABLES[name], past.paths(folder / name))
+        for name in ("requests", SESSIONS)
     }
     read = fetch_sessions.Read(relations, 1)
     follow = fetch_sessions.write_followed(read, limits, batch.target(TABLES["fetches"]))
@@ -228,10 +196,10 @@ def measure_minute(folder: Path, end: datetime, lines: int, rounds: int) -> list
     return measured
 
 
-def live(per_s: int, minutes: int, rounds: int) -> list[dict[str, float]]:
+def live(per_s: int, minutes: int, rounds: int, files: int = 0) -> list[dict[str, float]]:
     """As `measure_minute`, over a log that is made for it."""
     with tempfile.TemporaryDirectory() as name:
-        end = make_minutes(Path(name), per_s, minutes)
+        end = make_minutes(Path(name), per_s, minutes, files)
         return measure_minute(Path(name, "whole"), end, 60 * per_s, rounds)
 
 
