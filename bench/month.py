@@ -113,7 +113,7 @@ def make(demo: Path, folder: Path, case: Case) -> None:
 def questions(demo: Path, scratch: Path) -> Measured:
     """What each command costs over each warehouse."""
     for name, case in CASES.items():
-        folder = scratch / name
+        folder = scratch / "warehouse"
         folder.mkdir()
         make(demo, folder, case)
         at = newest_event(folder) - timedelta(minutes=5)
