@@ -91,8 +91,8 @@ def clickhouse(file: Path, installed: Path) -> tuple[dict[str, float], dict[str,
     read, _ = timed(lambda: session.query(f"{into} file('{file}', JSONEachRow, '{LINE}')"))
     session.query(VIEW.format(parquet=parquet))
     texts = [each.format(bytes=OF_CLICKHOUSE) for each in QUESTIONS]
-    asked, answers = timed(lambda: [str(session.query(text, "TSV")).splitlines() for text in texts])
-    return read, asked, answers
+    cost, answers = timed(lambda: [str(session.query(text, "TSV")).splitlines() for text in texts])
+    return read, cost, answers
 
 
 def measure(folder: Path, lines: int = LINES) -> Measured:
@@ -105,9 +105,9 @@ def measure(folder: Path, lines: int = LINES) -> Measured:
         read, _ = timed(lambda: results.ingest(warehouse, (line.rstrip() for line in content)))
     reader = FolderReader(Warehouse(config.WarehouseSection(path=str(warehouse))))
     texts = [each.format(bytes=OF_DUCKDB) for each in QUESTIONS]
-    asked, answers = timed(lambda: [reader.rows(text) for text in texts])
+    cost, answers = timed(lambda: [reader.rows(text) for text in texts])
     yield "lines into tables", read | {"us a line": read["CPU s"] / lines * 1e6}
-    yield "ten questions", asked
+    yield "ten questions", cost
     pip = ["pip", "install", "--quiet", "--no-deps", "--target", str(folder / "chdb")]
     if (
         not find_spec("chdb")
@@ -117,11 +117,11 @@ def measure(folder: Path, lines: int = LINES) -> Measured:
     ):
         return
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        read, asked, theirs = pool.submit(clickhouse, file, folder / "chdb").result()
+        read, cost, theirs = pool.submit(clickhouse, file, folder / "chdb").result()
     if [len(each) for each in theirs] != [len(each) for each in answers]:
         raise SystemExit(f"other answers: {theirs}, {answers}")
     yield "lines into Parquet: ClickHouse", read | {"us a line": read["CPU s"] / lines * 1e6}
-    yield "ten questions: ClickHouse", asked
+    yield "ten questions: ClickHouse", cost
 
 
 def main() -> None:
