@@ -14,10 +14,10 @@
 --   from replication_throttles: cluster_id
 --   finding STRING: list_without_rate, rate_without_list, static_rate_ignored (these do nothing);
 --     broker_gone, malformed_list (these name no replica); wildcard_list (covers ordinary catching
---     up too); moved_unlisted (a replica is moved, and no list with a rate covers it, at its leader
---     or its follower); rate_below_1_mb (too low for brokers to measure well); response_too_large
---     (see throttle_sizing); stale_list, stale_rate (nothing that the list, or any list, covers was
---     moved or behind for conf's replication.stale_throttle_s, 600 by default)
+--     up too); moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low
+--     for brokers to measure well); response_too_large (see throttle_sizing); stale_list,
+--     stale_rate (nothing that the list, or any list, covers was moved or behind for conf's
+--     replication.stale_throttle_s, 600 by default)
 --   topic STRING: topic of the list; null: the finding is not about one
 --   side STRING: leader or follower
 --   broker_id INT: broker that the finding is about; null: it is not about one
@@ -50,23 +50,6 @@ recent AS (
         newest.event_time AS now,
         coalesce(conf.stale_after_s, 600) AS stale_after_s,
         throttles.event_time = newest.event_time AND throttles.is_configured AS is_now,
-        -- A move is limited by the list of its leader or of its follower.
-        max(
-            CASE
-                WHEN
-                    throttles.is_configured
-                    AND throttles.listed <> 'unlisted'
-                    AND throttles.rate_source IN ('dynamic_broker', 'dynamic_default')
-                    THEN 1
-                ELSE 0
-            END
-        ) OVER (
-            PARTITION BY
-                throttles.cluster_id, throttles.event_time, throttles.topic, throttles.partition,
-                CASE throttles.side
-                    WHEN 'leader' THEN throttles.peer_broker_id ELSE throttles.broker_id
-                END
-        ) AS is_limited,
         CASE
             WHEN throttles.is_moving OR coalesce(NOT throttles.in_isr, false)
                 OR coalesce(throttles.offset_lag, 0) > 0 THEN 1
@@ -121,8 +104,7 @@ set_up AS (
     UNION ALL
     SELECT *, 'moved_unlisted' AS finding, false AS is_of_rate
     FROM recent
-    WHERE event_time = now AND is_moving AND topic IS NOT NULL
-        AND listed = 'unlisted' AND is_limited = 0
+    WHERE event_time = now AND is_moving AND topic IS NOT NULL AND listed = 'unlisted'
 ),
 findings AS (
     SELECT

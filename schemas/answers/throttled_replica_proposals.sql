@@ -66,11 +66,6 @@ rated AS (
         missing.*,
         coalesce(listed.bytes_per_s, 0e0) + coalesce(more.bytes_per_s, 0e0) AS floor_bytes_per_s
     FROM missing
-    INNER JOIN (
-        SELECT cluster_id, broker_id, side, topic
-        FROM throttle_checks
-        WHERE finding = 'moved_unlisted'
-    ) AS checks USING (cluster_id, broker_id, side, topic)
     LEFT JOIN listed USING (cluster_id, broker_id, side)
     LEFT JOIN more USING (cluster_id, broker_id, side)
 ),

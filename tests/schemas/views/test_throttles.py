@@ -24,7 +24,6 @@ IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": F
 RATE: Row = IDLE | {"topic": None, "partition": None, "peer_broker_id": None, "in_isr": None}
 RATE |= {"listed": "unlisted", "reason": "rate_without_list", "offset_lag": None}
 RATE |= {"list_set_at": None, "list_set_by": None}
-AT_FOLLOWER: Row = {"side": "follower", "broker_id": 2, "peer_broker_id": 1}
 UNKNOWN_SETTER: Row = {"list_set_at": None, "list_set_by": None}
 
 
@@ -34,10 +33,6 @@ CHECKS = "throttle_checks ORDER BY finding, topic, side, broker_id"
 WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
     (): {
         "a move that its throttle slows: nothing is wrong": [throttled(60)],
-        "moved, and the list of its leader holds it": [
-            throttled(60),
-            throttled(60, listed="unlisted", **AT_FOLLOWER, reason="no_throttle"),
-        ],
         "it was taken away in its last minute": [
             throttled(60, is_configured=False, reason="list_without_rate")
         ],
@@ -51,15 +46,7 @@ WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
     ("moved_unlisted", "orders", 1, 1): {
         "moved, and no list holds it": [
             throttled(60, listed="unlisted", reason="rate_without_list")
-        ],
-        "the list of its leader holds another replica": [
-            throttled(60, peer_broker_id=3),
-            throttled(60, listed="unlisted"),
-        ],
-        "the list of its follower has no effect": [
-            throttled(60, listed="unlisted"),
-            throttled(60, **AT_FOLLOWER, rate=None, rate_source="unset", reason="no_throttle"),
-        ],
+        ]
     },
     ("rate_below_1_mb", None, 1, 2): {
         "too low for brokers to measure, listed once": [
