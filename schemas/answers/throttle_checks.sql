@@ -14,10 +14,10 @@
 --   from replication_throttles: cluster_id
 --   finding STRING: list_without_rate, rate_without_list, static_rate_ignored (these do nothing);
 --     broker_gone, malformed_list (these name no replica); wildcard_list (covers ordinary catching
---     up too); moved_unlisted (a replica is moved and no list covers it); rate_below_1_mb (too low
---     for brokers to measure well); response_too_large (see throttle_sizing); stale_list,
---     stale_rate (nothing that the list, or any list, covers was moved or behind for conf's
---     replication.stale_throttle_s, 600 by default)
+--     up too); moved_unlisted (a replica is moved, and the list of this side does not cover it; that
+--     of the other side may); rate_below_1_mb (too low for brokers to measure well);
+--     response_too_large (see throttle_sizing); stale_list, stale_rate (nothing that the list, or
+--     any list, covers was moved or behind for conf's replication.stale_throttle_s, 600 by default)
 --   topic STRING: topic of the list; null: the finding is not about one
 --   side STRING: leader or follower
 --   broker_id INT: broker that the finding is about; null: it is not about one

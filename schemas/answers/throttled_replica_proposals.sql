@@ -3,8 +3,8 @@
 -- area: replication
 -- level: sampled_log
 -- description: Lists of topics without replicas that are being moved while a rate for them is set,
---   so that the move is not limited (KIP-73; see throttle_checks, moved_unlisted). Entries that a
---   list already has stay. Blocked are lists with entries that name no replica
+--   so that this side does not limit the move (KIP-73; see throttle_checks, moved_unlisted).
+--   Entries that a list already has stay. Blocked are lists with entries that name no replica
 --   (malformed_list), and rates that would never let the move end (rate_not_above_writes).
 -- lookbacks:
 --   replication_traffic: 1 h
