@@ -19,7 +19,7 @@ def _shown(given: Mapping[str, Any]) -> Shown:
     return given["says"], query or given["command"]
 
 
-_GIVEN = yaml.safe_load((files(__package__) / "shown.yaml").read_text(encoding="utf-8"))
+_GIVEN = yaml.safe_load((files("quotaflow.demo") / "shown.yaml").read_text(encoding="utf-8"))
 PAST, BEFORE, AMID, AFTER, AGAIN = (
     _GIVEN[name] for name in ("past", "before", "amid", "after", "again")
 )

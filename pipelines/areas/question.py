@@ -17,7 +17,7 @@ _PART = re.compile(r"\{(\w+)(?::(\w+))?(?::(\w+))?\}")
 WITHIN, IN_DAY = "within", "in_day"
 """Conditions on times."""
 
-NO_NAME = dict.fromkeys(
+NO_NAME: dict[str, str] = dict.fromkeys(
     (
         *(
             "is_client",

@@ -13,7 +13,7 @@ from typing import Any
 import typer.core
 
 SECTIONS: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    files(__package__).joinpath("commands.toml").read_text(encoding="utf-8")
+    files("quotaflow.pipelines.commands").joinpath("commands.toml").read_text(encoding="utf-8")
 )
 """The sections of the help, and in each the summary of each command."""
 COMMANDS = {name: text for commands in SECTIONS.values() for name, text in commands.items()}

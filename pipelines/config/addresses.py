@@ -102,11 +102,11 @@ class _BoundedHeadOverTls(_BoundedHead, HTTPSConnection):
 
 
 class _HttpPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _BoundedHead
+    ConnectionCls: Any = _BoundedHead
 
 
 class _HttpsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _BoundedHeadOverTls
+    ConnectionCls: Any = _BoundedHeadOverTls
 
 
 class _Retry(Retry):

@@ -4,7 +4,7 @@ import difflib
 from importlib.resources import files
 
 KAFKA_PROPERTIES = frozenset(
-    (files(__package__) / "kafka_properties.txt").read_text(encoding="utf-8").split()
+    (files("quotaflow.pipelines.config") / "kafka_properties.txt").read_text("utf-8").split()
 )
 """Of consumers, producers and admin clients of Kafka 4.3: `configNames()` of their classes."""
 

@@ -21,7 +21,7 @@ class ManagedService:
     limits: str
 
 
-_TEXT = files(__package__).joinpath("managed_services.yaml").read_text(encoding="utf-8")
+_TEXT = files("quotaflow.pipelines.doctor").joinpath("managed_services.yaml").read_text("utf-8")
 _EVERY = TypeAdapter(tuple[ManagedService, ...], config=ConfigDict(extra="forbid"))
 SERVICES = _EVERY.validate_python(yaml.safe_load(_TEXT))
 

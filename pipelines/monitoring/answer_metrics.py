@@ -84,7 +84,7 @@ class ExportedAnswer:
     metrics: tuple[OwnMetric, ...]
 
 
-_TEXT = files(__package__).joinpath("answer_metrics.yaml").read_text(encoding="utf-8")
+_TEXT = files("quotaflow.pipelines.monitoring").joinpath("answer_metrics.yaml").read_text("utf-8")
 _EVERY = TypeAdapter(tuple[ExportedAnswer, ...], config=ConfigDict(extra="forbid"))
 ANSWERS: Mapping[str, ExportedAnswer] = {
     each.answer: each for each in _EVERY.validate_python(yaml.safe_load(_TEXT))

@@ -83,7 +83,7 @@ def with_bounds(text: str, bounds: HealthSection) -> str:
     return Template(text).safe_substitute(bounds.model_dump(), max_age_s=MAX_AGE_S)
 
 
-_TEXT = files(__package__).joinpath("own_metrics.yaml").read_text(encoding="utf-8")
+_TEXT = files("quotaflow.pipelines.monitoring").joinpath("own_metrics.yaml").read_text("utf-8")
 _EVERY = TypeAdapter(tuple[OwnMetric, ...], config=ConfigDict(extra="forbid"))
 OWN_METRICS = {metric.name: metric for metric in _EVERY.validate_python(yaml.safe_load(_TEXT))}
 """Every metric by its name without the prefix."""

@@ -105,7 +105,7 @@ def sentences(section: str) -> Mapping[str, Any]:
 @cache
 def _texts() -> Mapping[str, str]:
     """The text of each section: to parse all takes longer than a query."""
-    text = files(__package__).joinpath("reasons.yaml").read_text(encoding="utf-8")
+    text = files("quotaflow.pipelines.reasons").joinpath("reasons.yaml").read_text(encoding="utf-8")
     _, *parts = _SECTION.split(text)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 

@@ -156,14 +156,14 @@ def _match(
     if rank == len(texts) and not columns and not is_meant:
         return None
     own = [Hit(name, None, each.comment)] if rank < len(texts) or is_meant else []
-    first = (-len(meant), max(meant.values())) if is_meant else (rank, 0)
-    return (*first, not each.question, name), own + columns
+    first, second = (-len(meant), max(meant.values())) if is_meant else (rank, 0)
+    return (first, second, not each.question, name), own + columns
 
 
 @cache
 def _synonyms(word: str) -> list[str]:
     """Tables that a word means, by synonyms.toml."""
-    text = files(__package__).joinpath("synonyms.toml").read_text(encoding="utf-8")
+    text = files("quotaflow.pipelines.reference").joinpath("synonyms.toml").read_text("utf-8")
     stem = _stem(word)
     named = [tables for each, tables in tomllib.loads(text).items() if _stem(each) == stem]
     return [name for tables in named for name in tables]

@@ -70,7 +70,6 @@ def _code(command: re.Match[str]) -> str:
 
 def read(name: str, package: str | None = None) -> str:
     """A file of this package, else of the other one."""
-    assert __package__
-    own = resources.files(__package__) / name
+    own = resources.files("quotaflow.pipelines.report") / name
     file = own if package is None or own.is_file() else resources.files(package) / name
     return file.read_text(encoding="utf-8")

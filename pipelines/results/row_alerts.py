@@ -190,7 +190,8 @@ def _of_rule(
 ) -> Iterator[tuple[Key, dict[str, Any]]]:
     """The events of a rule; of rows that are cut off nothing is known, so nothing closes."""
     described = {"severity": rule.severity, "owner": rule.owner, "watched": rule.view}
-    for key in dict.fromkeys((*there, *([] if is_cut else own))):
+    keys = [*there] if is_cut else [*there, *own]
+    for key in dict.fromkeys(keys):
         last = own[key].sight if key in own else None
         now_ms = round(now.timestamp() * 1_000)
         sight = sighted(last, now_ms, 1_000 * rule.for_s, is_there=key in there)

@@ -59,11 +59,11 @@ class LocalTables(Protocol):
         """What is wrong with a file of a table; None: nothing."""
         ...
 
-    def leaves_out(self, name: str, bounds: Bounds) -> bool:
+    def leaves_out(self, name: str, bounds: Bounds, /) -> bool:
         """Whether files of a table that exists stay closed for rows of these times."""
         ...
 
-    def part(self, name: str, bounds: Bounds) -> Part:
+    def part(self, name: str, bounds: Bounds, /) -> Part:
         """At least the rows of a table within these times; none if it does not exist."""
         ...
 

@@ -13,8 +13,8 @@ _V = TypeVar("_V")
 class Once(Generic[_K, _V]):
     """Things by their keys. Who needs one that another thread makes waits for that one alone."""
 
-    made: dict[_K, _V] = field(default_factory=dict)
-    _locks: dict[_K, threading.Lock] = field(default_factory=dict)
+    made: dict[_K, _V] = field(default_factory=dict, init=False)
+    _locks: dict[_K, threading.Lock] = field(default_factory=dict, init=False)
 
     def get(self, key: _K, make: Callable[[], _V]) -> _V:
         """What was made for a key, or is made now. Raises as `make`: then it is not made."""

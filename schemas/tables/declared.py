@@ -27,7 +27,7 @@ TABLES: dict[str, Table] = {}
 
 
 def _table(name: str) -> Table:
-    text = files(__package__).joinpath(f"{name}.table").read_text(encoding="utf-8")
+    text = files("quotaflow.schemas.tables").joinpath(f"{name}.table").read_text(encoding="utf-8")
     described = {each.name: {c.name: c for c in each.columns} for each in TABLES.values()}
     TABLES[name] = derived.declared(name, text, described)
     return TABLES[name]

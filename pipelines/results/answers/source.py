@@ -76,11 +76,11 @@ class Source(ABC):
         """The newest time of a table; None if it has no rows, or that is not stated."""
 
     @abstractmethod
-    def changed(self, table: Table, rows: pa.Table) -> None:
+    def changed(self, table: Table, rows: pa.Table, /) -> None:
         """Note that a table was written, which has these rows from now on."""
 
     @abstractmethod
-    def prepare(self, answers: Collection[Answer]) -> None:
+    def prepare(self, answers: Collection[Answer], /) -> None:
         """Note which answers are to be computed next."""
 
     @property
