@@ -168,7 +168,8 @@ def test_a_plan_is_applied_and_given_back(serverless: Serverless) -> None:
     assert serverless.rows("SELECT * FROM feedback_locks") == []
 
 
-def test_what_reads_a_folder_says_what_reads_a_catalog(serverless: Serverless) -> None:
-    done = serverless.run("report")
-    assert done.returncode != 0
-    assert "read through Spark: quotaflow sql --spark" in done.stderr
+@pytest.mark.usefixtures("outputs")
+def test_a_report_reads_the_catalog(serverless: Serverless) -> None:
+    done = serverless.run("report", "--out", "-")
+    assert done.returncode == 0, done.stderr
+    assert "carol" in done.stdout
