@@ -20,7 +20,7 @@ from quotaflow.pipelines.warehouse import query_process
 from ...cases import cases
 from ...own_process import quotaflow, working
 
-_LIMIT_S, _MEMORY_MB = 2, 256
+_LIMIT_S, _LONG_S, _MEMORY_MB = 2, 60, 256
 # Each part has twice the columns of the one before: to bind them takes longer than anybody waits.
 _SQUARES = (
     "WITH a0 AS (SELECT 1 AS x)"
@@ -36,11 +36,14 @@ def answered(folder: Path, text: str, **bounds: int) -> list[dict[str, object]]:
 
 
 def children() -> set[int]:
-    return {
-        child.pid
-        for child in psutil.Process().children(recursive=True)
-        if "forkserver" in " ".join(child.cmdline()) and child.parent() != psutil.Process()
-    }
+    return {child.pid for child in psutil.Process().children(recursive=True) if is_query(child)}
+
+
+def is_query(child: psutil.Process) -> bool:
+    try:
+        return "forkserver" in " ".join(child.cmdline()) and child.parent() != psutil.Process()
+    except psutil.ZombieProcess:
+        return False
 
 
 def test_it_answers_in_batches_as_the_reader_does(tmp_path: Path) -> None:
@@ -74,12 +77,13 @@ def test_it_answers_in_batches_as_the_reader_does(tmp_path: Path) -> None:
 )
 def test_what_takes_too_much_is_one_error(text: str, message: str, tmp_path: Path) -> None:
     before, started = children(), time.monotonic()
+    limit_s = _LIMIT_S if "stopped" in message else _LONG_S
     with pytest.raises(QueryError, match=message) as raised:
-        answered(tmp_path, text, query_timeout_s=_LIMIT_S, query_memory_mb=_MEMORY_MB)
+        answered(tmp_path, text, query_timeout_s=limit_s, query_memory_mb=_MEMORY_MB)
     assert "\n" not in str(raised.value)
     assert "SET " not in str(raised.value)
     # Also on a machine that is busy.
-    assert time.monotonic() - started < _LIMIT_S + 20
+    assert time.monotonic() - started < limit_s + 20
     assert children() <= before
 
 
@@ -100,7 +104,7 @@ def test_errors_are_those_of_the_reader(
 
 def test_who_reads_slowly_is_not_stopped_and_who_stops_leaves_nothing(tmp_path: Path) -> None:
     before = children()
-    conf = Conf.model_validate({"warehouse": {"path": str(tmp_path), "query_timeout_s": 1}})
+    conf = Conf.model_validate({"warehouse": {"path": str(tmp_path), "query_timeout_s": 4}})
     text = "SELECT range AS n FROM range(100000000)"
     batches = query_process.batches(conf, methodcaller("query", text))
     for _ in range(3):
