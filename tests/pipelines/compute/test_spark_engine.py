@@ -75,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def catalog(spark: SparkSession, folder: Path) -> Iterator[Warehouse]:
     """The same tables in a schema of Spark's catalog."""
-    spark.sql("CREATE SCHEMA IF NOT EXISTS engine")
+    spark.sql(f"CREATE SCHEMA engine LOCATION '{folder}/_schema'")
     for table in STORED:
         path = folder / table.name
         spark.sql(f"CREATE TABLE engine.{table.name} USING delta LOCATION '{path}'")
