@@ -78,7 +78,8 @@ def scope_about(
     start = min(newest.start, end - period.lookback)
     about = About(subject, _principals(reader, of_cluster, subject, min(start, end - DAY)))
     scope = Scope(reader, cluster, start, end, datetime.now(UTC), conf, about)
-    about = replace(about, topics=_topics(scope, subject), is_recent=last - end < DAY)
+    topics, age = _topics(scope, subject), last - end
+    about = replace(about, topics=topics, is_recent=age < DAY, is_past=age > HOUR)
     return replace(scope, about=about)
 
 

@@ -143,6 +143,7 @@ def _near(rows: Sequence[Row]) -> str:
 
 
 _READ_QUOTAS = "`quotaflow snapshot` reads the quotas"
+_TODAYS_QUOTA = "`quotaflow show current_client_quotas` has today's"
 _LEAST_MS = 100
 """Less throttle time than this in all delays nobody."""
 THROTTLED = RowProblem(
@@ -305,6 +306,8 @@ def _is_near(row: Row) -> bool:
 
 def raise_command(scope: Scope, principal: str, quota_type: str) -> str | None:
     """What raises the quota of this kind that throttled a principal; None if none of it did."""
+    if scope.is_past:
+        return _TODAYS_QUOTA
     for row in scope.rows(_LIMITS):
         is_its = row["principal"] == principal
         is_cause = row["mostly_throttled_by"] == quota_type == row["quota_type"]
@@ -335,7 +338,7 @@ def _next_step(scope: Scope, row: Row) -> str | None:
     if _limits_it(row):
         return (
             "send less at once, use more brokers (each has its own quota), or raise the quota step "
-            f"by step: {_command(scope, row)}"
+            f"by step: {_TODAYS_QUOTA if scope.is_past else _command(scope, row)}"
         )
     if not row["all_throttled_requests"]:
         return None

@@ -64,6 +64,8 @@ class About:
     topics: tuple[str, ...] = ()
     is_recent: bool = True
     """The end of the scope is within the last day of the cluster, which some views are about."""
+    is_past: bool = False
+    """The cluster has events of an hour later and more: its configs may be others by now."""
 
     @property
     def conditions(self) -> dict[str, str]:
@@ -169,6 +171,11 @@ class Scope:
     def is_recent(self) -> bool:
         """Whether this is about the last day of the cluster, which some views are about."""
         return self.about is None or self.about.is_recent
+
+    @property
+    def is_past(self) -> bool:
+        """Whether configs may be others by now, so that no command may start from these."""
+        return self.about is not None and self.about.is_past
 
     def _parts(self) -> dict[str, str]:
         return {

@@ -133,11 +133,14 @@ def _rank(problem: Finding) -> int:
 
 def _when(scope: Scope, row: Row | None) -> str:
     since = [] if row is None else [diagnoses.when(row)]
+    if scope.is_past and row is not None and row["until"] and row["until"] > scope.until:
+        return ", ".join([*since, "the numbers are of this whole time"])
     # A group may lag an hour after its last request.
     until = [row["until"]] if row is not None and row["is_ongoing"] and row["until"] else []
     last = max([scope.until, *until])
     is_old = scope.now - last > _FRESH
-    seen = [f"the data end at {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
+    read = "read up to" if scope.is_past else "the data end at"
+    seen = [f"{read} {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
     return ", ".join(filter(None, [*since, *(seen if is_old else [])]))
 
 

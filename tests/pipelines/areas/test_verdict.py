@@ -188,6 +188,18 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     )
 
 
+def test_a_time_within_a_symptom_has_the_numbers_of_all_of_it_and_says_so(tmp_path: Path) -> None:
+    later = OF_QUOTA | {
+        "quota_usage": [*OF_QUOTA["quota_usage"], used(60 * 120, RATE, 9.0, **FINE)]
+    }
+    early = Period(at(60 * 27 + 30), timedelta(minutes=5))
+    answer_of(tmp_path, later, "bad")
+    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(tmp_path))))
+    page = why(reader, "bad", early, None, config.Conf()).verdict
+    assert page.when.endswith("UTC, the numbers are of this whole time")
+    assert "has today's" in (page.causes[0].step or "")
+
+
 def test_a_symptom_that_goes_on_was_seen_when_it_was_known_last(tmp_path: Path) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     seen = [used(second, RATE, 10.0, **each, amount=9) for second, each in ((0, BAD), (3600, FINE))]

@@ -121,6 +121,19 @@ def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
     assert "in the minute from 12:00 UTC" in out
 
 
+def test_no_command_of_the_past_changes_what_is_set_today(why: Why) -> None:
+    today = used(0, 10.0, 40_000.0)
+    out = why(
+        {"quota_usage": [throttled(-7_200, 60_000.0), today]},
+        "dave",
+        "--at",
+        at(-7_140).isoformat(),
+    ).out
+    assert "8 of 10 requests" in out
+    assert "step by step: `quotaflow show current_client_quotas` has today's" in out
+    assert "--add-config" not in out
+
+
 def test_a_burst_over_the_edge_of_two_windows_is_told_its_cause(why: Why) -> None:
     out = why({"quota_usage": [used(0, 16_000.0), throttled(11, 12_000.0)]}, "dave").out
     assert "8 of 20 requests" in out
