@@ -49,7 +49,7 @@ def test_versions_in_use() -> None:
         "requests": [
             request(1, "PRODUCE"),
             request(9, "FETCH", principal="User:bob", client_id=HOSTILE),
-            request(5, "METADATA", client_address="10.0.0.8"),
+            request(5, "METADATA", client_address="10.0.0.8", weight=10),
             request(3, "PRODUCE", **old),
             request(4, "PRODUCE", **silent),
             request(2, "API_VERSIONS", **silent),
@@ -68,7 +68,7 @@ def test_versions_in_use() -> None:
         "principal_count": 2,
         "client_ids": 2,
         "client_addresses": 2,
-        "request_count": 3,
+        "request_count": 12,
         "first_seen": at(1),
         "last_seen": at(9),
         "telemetry_instances": 2,

@@ -16,7 +16,7 @@
 --   principal_count: number of those principals
 --   client_ids: number of client ids
 --   client_addresses: number of addresses
---   request_count: number of requests
+--   request_count: number of requests, by the weight of each line
 --   first_seen: first request
 --   last_seen: last request
 --   telemetry_instances: client instances that requested a subscription (KIP-714); 0: the
@@ -39,7 +39,7 @@ software AS (
         count(DISTINCT principal) AS principal_count,
         count(DISTINCT client_id) AS client_ids,
         count(DISTINCT client_address) AS client_addresses,
-        count(*) AS request_count,
+        CAST(sum(coalesce(weight, 1)) AS BIGINT) AS request_count,
         min(event_time) AS first_seen,
         max(event_time) AS last_seen
     FROM requests
