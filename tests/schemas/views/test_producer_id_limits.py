@@ -168,7 +168,7 @@ def test_a_limit_is_planned_with_its_harm() -> None:
     assert picked([row], "reason_detail", "subject") == [of_offender]
     worded = plan_inputs.worded(row)
     assert "keep one producer and close it at the end" in worded.reason
-    assert "3 per second at 3 brokers" in worded.reason
+    assert "(3 at 3 brokers)" in worded.reason
 
 
 def test_what_is_blocked_asks_for_no_removal() -> None:
