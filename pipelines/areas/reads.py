@@ -21,7 +21,7 @@ READS = Question(
 
 
 def _failing(rows: Sequence[Row]) -> str:
-    return f"Reads fail for {texts.names(row['client_id'] for row in rows)}."
+    return f"Some reads are late or fail: {texts.names(row['client_id'] for row in rows)}."
 
 
 def step(rows: Sequence[Row], says: str) -> str:
@@ -54,7 +54,7 @@ _COUNTS = {
     "other_error_answers": ("answer", "with another error"),
     "resets": ("reset", "of the offset"),
     "diverged_answers": ("answer", "after a truncation"),
-    "lagging_minutes": ("minute", "on a lagging follower"),
+    "lagging_minutes": ("minute", "of reads from a lagging follower"),
 }
 """By column, what it counts."""
 

@@ -191,7 +191,7 @@ PUSH_REFUSED = RowProblem(
 PROBLEMS = (ALERT_OPEN, CUT_OFF, PUSH_REFUSED)
 _TOO_LARGE = 118
 _STATES = {
-    "cut_off": "pushes no more metrics, because a broker refused its push as invalid",
+    "cut_off": "stopped pushing metrics, because a broker refused its push as invalid",
     "vanished": "ended without a last push",
     "never_pushed": "requested a subscription and never pushed",
     "refused": "pushed, and brokers refused it each time",

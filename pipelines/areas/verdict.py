@@ -45,7 +45,7 @@ class WhyVerdict:
     when: str
     """Since when, and how old the tables are."""
     parts: tuple[tuple[str, float], ...] = ()
-    """The budget of a wait, in ms."""
+    """The budget of a wait, in ms; empty where something else is wrong."""
     change: str = ""
     """Which config changed right before; empty if none did."""
     causes: tuple[CauseLine, ...] = ()
@@ -111,7 +111,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         return replace(
             page,
             sentence=diagnoses.sentence(row),
-            parts=tuple(diagnoses.parts(row)),
+            parts=tuple(diagnoses.parts(row)) if row["symptom"] == "slow" else (),
             change=diagnoses.change(row),
             causes=_causes(scope, first),
             fine=tuple(area for area in fine if area != diagnoses.AREAS_OF.get(row["cause"])),

@@ -311,7 +311,7 @@ def _against(measure: _Measure, row: Row, before: str) -> str:
     if abs(change) < _SAME:
         return f"the same as {before}"
     direction = "more" if change > 0 else "less"
-    return f"{abs(change):,.0%} {direction} than {before} ({measure.show(then)})"
+    return f"{100 * abs(change):,.0f} % {direction} than {before} ({measure.show(then)})"
 
 
 def _most_risen(compared: Sequence[tuple[_Measure, Row, bool]]) -> str:

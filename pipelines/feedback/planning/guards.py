@@ -150,8 +150,8 @@ def _age_problem(name: str, now: datetime, bounds: PlanPolicy) -> str | None:
         return None
     age, limit = (texts.duration(time / timedelta(milliseconds=1)) for time in (now - newest, most))
     return (
-        f"the age of the {name} is {age}, and plan.max_input_age_s allows {limit}: run "
-        "quotaflow run and quotaflow snapshot first"
+        f"the age of the {name} is {age} (plan.max_input_age_s: {limit}): run `quotaflow run` and "
+        "`quotaflow snapshot` first"
     )
 
 

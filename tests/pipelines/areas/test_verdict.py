@@ -184,7 +184,7 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
     assert verdict.rank is None
     assert verdict.hint.startswith(
-        "fine sends 100 MB per hour to other racks without need: if client fine of User:fine is "
+        "fine sends 100 MB per hour to other racks without need: if User:fine as fine is "
     )
 
 

@@ -166,7 +166,7 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
     assert [(row["state"], row["evidence"]["advice"]) for row in steps] == [
         (PROBLEM, "read_sooner")
     ]
-    assert steps[0]["next_step"].startswith("let client orders of User:alice read orders sooner")
+    assert steps[0]["next_step"].startswith("let User:alice as orders read orders sooner")
 
 
 def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_client_whose_push_was_invalid_stays_silent(tmp_path: Path) -> None:
     content = {"quota_usage": [DAVE], "telemetry_pushes": [refused]}
     make_tables_and_answers(warehouse, content)
     rows = of_telemetry(warehouse)
-    assert "pushes no more metrics" in rows["client_coverage"]["finding"]
+    assert "stopped pushing metrics" in rows["client_coverage"]["finding"]
     assert "INVALID_RECORD" in rows["telemetry_rejections"]["finding"]
 
 

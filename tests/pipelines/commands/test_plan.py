@@ -165,7 +165,7 @@ def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Wareh
     (
         "log",
         (1_000, 0, 0, 0),
-        r"the age of the request log is 17 min, and plan.max_input_age_s allows 15 min",
+        r"the age of the request log is 17 min \(plan.max_input_age_s: 15 min\)",
     ),
     ("results", (0, 1_000, 0, 0), r"the age of the producer_id_rates is 17 min"),
     ("snapshot", (0, 0, 1_000, 1_000), r"the age of the last snapshot is 17 min"),

@@ -34,7 +34,7 @@ def test_numbers_are_compared_with_the_day_before(warehouse: Warehouse) -> None:
     changed = compared(warehouse, -2 * _DAY_S)
     assert changed.title == "What changed since yesterday"
     assert [(tile.name, tile.value, tile.note) for tile in changed.tiles] == [
-        ("Clients produced", "1.5 kB", "50% more than the day before (1.0 kB)"),
+        ("Clients produced", "1.5 kB", "50 % more than the day before (1.0 kB)"),
         ("Clients consumed", "0 bytes", "as the day before"),
         ("Brokers throttled clients for", "0 ms", "as the day before"),
         ("New producer ids", "0", "as the day before"),

@@ -104,7 +104,7 @@ def aged(evidence: str, ages_s: dict[str, int | None]) -> Plan:
         (
             BY_RATES,
             {REQUESTS: 61},
-            "the age of the request log is 61 s, and plan.max_input_age_s allows 60 s",
+            "the age of the request log is 61 s (plan.max_input_age_s: 60 s)",
         ),
         (BY_RATES, {"producer_id_rates": 61}, "the age of the producer_id_rates is 61 s"),
         ("of_another", {RESULTS: 61}, "the age of the results is 61 s"),
