@@ -19,7 +19,7 @@ from .rack_scene import Roles
 from .tables_read import make_missing, query
 
 pytestmark = pytest.mark.faults
-JOBS = ["ingest_request_log", "request_results"]
+JOBS = ["ingest_request_log", "fetches", "request_results"]
 
 
 @pytest.fixture(scope="module")
