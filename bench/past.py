@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from datetime import UTC, timedelta
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
@@ -16,6 +15,7 @@ from quotaflow.pipelines.warehouse import delta_files, folder_tables
 from quotaflow.pipelines.warehouse.place import Place
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.engine.connections import connect
 
 NAMES = ("principal", "client_id", "group_id", "member_id", "transactional_id")
 ROWS_PER_FILE, APART = 200, timedelta(seconds=5)
@@ -35,7 +35,7 @@ def newest(folder: Path) -> pa.Table:
     hive = f"hive_partitioning = {bool(table.partitioning)}, union_by_name = true"
     rows = f"FROM read_parquet({files!r}, {hive})"
     since = f"(SELECT max({table.time}) {rows}) - INTERVAL 30 MINUTE"
-    with duckdb.connect() as connection:
+    with connect() as connection:
         stored = connection.sql(f"SELECT * {rows} WHERE {table.time} > {since}").to_arrow_table()
     columns = [
         stored[f.name] if f.name in stored.column_names else pa.nulls(stored.num_rows, f.type)

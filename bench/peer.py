@@ -108,14 +108,11 @@ def measure(folder: Path, lines: int = LINES) -> Measured:
     cost, answers = timed(lambda: [reader.rows(text) for text in texts])
     yield "lines into tables", read | {"us a line": read["CPU s"] / lines * 1e6}
     yield "ten questions", cost
-    pip = ["pip", "install", "--quiet", "--no-deps", "--target", str(folder / "chdb")]
-    if (
-        not find_spec("chdb")
-        and subprocess.run(
-            [sys.executable, "-m", *pip, "chdb", "chdb-core"], check=False
-        ).returncode
-    ):
-        return
+    if not find_spec("chdb"):
+        into = ["--quiet", "--no-deps", "--target", str(folder / "chdb")]
+        pip = [sys.executable, "-m", "pip", "install", *into, "chdb", "chdb-core"]
+        if subprocess.run(pip, check=False).returncode:
+            return
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         read, cost, theirs = pool.submit(clickhouse, file, folder / "chdb").result()
     if [len(each) for each in theirs] != [len(each) for each in answers]:

@@ -14,7 +14,6 @@ from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import bars, grid, output, progress, texts, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, statements
-from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.udfs.counted import counted
 
@@ -164,15 +163,12 @@ def show(
         output.lines(bars.lines(shown, columns, chart, grid.screen_width() or _PIPE_WIDTH))
     else:
         output.write(chain(first, rows), columns, layout)
-    reason = browsing.why_empty(name)
-    if not first and reason and not (since or where):
+    if not first and not (since or where) and (reason := browsing.why_empty(name)):
         output.note(f"{name} is empty {reason}")
-    if layout.is_for_programs:
-        return
-    if len(first) == max_rows:
-        _note_rest(len(first), answer(partial(browsing.count, name, start, where)))
-    if name.startswith("current_"):
-        _note_snapshot(name, open_reader(settings))
+    if not layout.is_for_programs:
+        if len(first) == max_rows:
+            _note_rest(len(first), answer(partial(browsing.count, name, start, where)))
+        _note_snapshot(name, settings)
 
 
 def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
@@ -182,7 +178,11 @@ def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
         output.note(f"{listed}: --limit has more, --json and --csv have all")
 
 
-def _note_snapshot(name: str, tables: Reader) -> None:
+def _note_snapshot(name: str, settings: "Conf") -> None:
+    """As of when a view of the current state is."""
+    if not name.startswith("current_"):
+        return
+    tables = open_reader(settings)
     for row in tables.rows(browsing.last_snapshot(name)) if tables.is_made(_PROGRESS) else ():
         if row["taken_at"] is not None:
             output.note(f"as of the snapshot at {texts.moment(row['taken_at'])} UTC")

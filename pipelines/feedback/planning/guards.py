@@ -295,13 +295,11 @@ def _value_problem(row: DesiredConfig, refused: Mapping[str, str]) -> str | None
 def _time_problem(row: DesiredConfig, now: datetime, bounds: PlanPolicy) -> str | None:
     until_s = lease.until_s(row.entity_name or "") if row.entity_type == CLIENT_METRICS else None
     if until_s is not None and now.timestamp() < until_s:
-        left = texts.duration((until_s - int(now.timestamp())) * 1e3)
-        return f"its lease ends in {left}"
+        return f"its lease ends in {texts.duration((until_s - int(now.timestamp())) * 1e3)}"
     if row.since > now - bounds.settle:
         settle = texts.duration(bounds.settle / timedelta(milliseconds=1))
-        return (
-            f"it was first seen at {row.since:%H:%M:%S} UTC: a plan waits {settle} for later rows"
-        )
+        seen = f"{row.since:%H:%M:%S} UTC"
+        return f"it was first seen at {seen}: a plan waits {settle} for later rows"
     return None
 
 
@@ -352,7 +350,7 @@ def _cooldown_reason(
         return None
     left = bounds.cooldown - (now - changed_at)
     if left > timedelta(0):
-        more = texts.duration(left.total_seconds() * 1e3)
+        more = texts.duration(left / timedelta(milliseconds=1))
         return f"it was changed at {changed_at:%H:%M:%S} UTC, and stays for another {more}"
     return None
 
