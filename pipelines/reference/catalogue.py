@@ -32,6 +32,8 @@ _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", 
 _MIN_STEM = 3
 _MOST_NAMES, _MOST_COLUMNS, _MOST_LINES = 15, 4, 3
 """Of a search on a terminal, the best first, and lines of each."""
+_MOST_WORDS = 8
+"""Words that are tried in part, those that fewest have."""
 _TIMES = {"ago", "hour", "night", "now", "recent", "since", "today", "week", "yesterday"}
 _HOW_LONG_AGO = ". A time is an option: `quotaflow show TABLE --since 24h`"
 
@@ -118,11 +120,16 @@ def search(words: Iterable[str], note: Callable[[str], None] = lambda _: None) -
         f"no table, view or column has {' and '.join(map(repr, lowered))} in its name or meaning"
     )
     time = _HOW_LONG_AGO if _TIMES & {*lowered} else ""
-    for size in range(len(lowered), 0, -1):
-        if ranked := _ranked(combinations(lowered, size)):
-            if size < len(lowered):
-                note(f"{nothing}: these have most of the words{time}")
-            return list(dict.fromkeys(hit for _, hits in ranked for hit in hits))
+    ranked = _ranked([lowered]) if lowered else []
+    # Anybody's sentence: choices of all its words have no end.
+    hits_of = {} if ranked else {word: len(_ranked([[word]])) for word in lowered}
+    useful = sorted(filter(hits_of.__getitem__, hits_of), key=hits_of.__getitem__)[:_MOST_WORDS]
+    for size in range(len(useful), 0, -1):
+        if ranked := _ranked(combinations(useful, size)):
+            note(f"{nothing}: these have most of the words{time}")
+            break
+    if ranked:
+        return list(dict.fromkeys(hit for _, hits in ranked for hit in hits))
     near = nearest("_".join(lowered), list(_described())) if lowered else ""
     hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
     raise NoRelationError(f"{nothing}{hint}{time}")

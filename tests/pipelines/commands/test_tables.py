@@ -173,6 +173,12 @@ def test_where_nothing_has_all_words_what_has_most_is_listed(command: Command) -
     assert "--since" in printed.err
 
 
+def test_a_long_sentence_ends(command: Command) -> None:
+    """Each choice of twenty words would be tried for minutes."""
+    words = [f"zz{number}" for number in range(20)]
+    assert command("tables", *words, "throttled", "clients").out.startswith("throttled_clients ")
+
+
 def test_a_column_of_many_tables_is_described_once(command: Command) -> None:
     text = command("tables", "p99").out
     assert text.count("99th percentile of its usage in the windows with usage at its") == 1
