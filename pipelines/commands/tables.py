@@ -147,8 +147,7 @@ def show(
         raise ConfigError("--chart and other ways to print rows exclude each other: give one")
     if out:
         parquet_file.check(out, is_plain=layout == Layout())
-    is_all = layout.is_for_programs or out is not None
-    max_rows = limit if limit is not None or is_all else browsing.NEWEST_ROWS
+    max_rows = limit if limit is not None or layout.is_for_programs or out else browsing.NEWEST_ROWS
     start = times.since(since, datetime.now(UTC)) if since else None
     settings = options.bounded(conf.of_tables())
     answer = partial(query_process.batches if where else _rows_of, settings)
