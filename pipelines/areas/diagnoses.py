@@ -311,14 +311,20 @@ def _part_share(row: Row) -> float:
     return share
 
 
-def budget(parts: Sequence[tuple[str, float]]) -> list[str]:
-    """The parts of a wait, the longest first: quota 204 ms, broker 21 ms."""
+def budget(parts: Sequence[tuple[str, float]], chars: int) -> str:
+    """The parts of a wait, the longest first: quota 204 ms · broker 21 ms.
+
+    Those for which a line of so many characters has no room are one sum.
+    """
     longest = sorted(parts, key=lambda part: -part[1])
-    return [
-        f"{PARTS[part]} {texts.duration(ms)}"
-        for part, ms in longest
-        if ms >= _LEAST_MS and part in PARTS
-    ]
+    known = [(PARTS[part], ms) for part, ms in longest if ms >= _LEAST_MS and part in PARTS]
+    for named in range(len(known), 0, -1):
+        others = sum(ms for part, ms in known[named:] if part != PARTS[OUTSIDE])
+        shown = [*known[:named], *([("others", others)] if others else [])]
+        line = " · ".join(f"{part} {texts.duration(ms)}" for part, ms in shown)
+        if len(line) <= chars:
+            return line
+    return ""
 
 
 def parts(row: Row) -> list[tuple[str, float]]:

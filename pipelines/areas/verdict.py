@@ -1,8 +1,9 @@
 """The first page of `why`: one sentence, since when, on what a name waits, causes, what to do."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from quotaflow.pipelines.areas import diagnoses
@@ -10,10 +11,15 @@ from quotaflow.pipelines.areas.finding import NOW, SOON, Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
+from quotaflow.udfs.counted import counted
 
 MAX_LINES, WIDTH = 12, 80
 _MAX_CAUSES, _MAX_OTHERS = 2, 2
 _TITLE_CHARS = 8
+_INDENT = " " * (_TITLE_CHARS + 2)
+_MAX_CAUSE_LINES, _MAX_FINE_LINES = 3, 2
+_HINT, _CAUSE, _PROBLEM = "hint", "more cause", "more problem"
+"""What is counted where it has no room."""
 _LEAST_SHARE = 0.05
 _TABLES_OF = {
     "lag": ("why_groups_lag",),
@@ -55,6 +61,8 @@ class WhyVerdict:
     """What costs most without need, and what spares it; empty if nothing does."""
     hints: int = 0
     """Improvements: nobody suffers."""
+    unshown: Mapping[str, int] = field(default_factory=dict)
+    """What else there is, and how many: further causes and problems."""
     fine: tuple[str, ...] = ()
     """Areas that have no problem."""
     rank: int | None = NOW
@@ -62,29 +70,49 @@ class WhyVerdict:
 
     def lines(self, name: str | None = None) -> Iterator[str]:
         """At most MAX_LINES lines of WIDTH characters; with a name, how to see all of it."""
-        lines = [line for part in self._lines() for line in part]
-        yield from lines[: MAX_LINES - 1]
+        parts = list(self._parts())
+        shown = _fitting(parts)
+        room = MAX_LINES - 1 - sum(len(part.lines) for part in shown)
+        for part in shown:
+            yield from part.lines
+        yield from _fine(self.fine, room)
         if name is not None:
-            yield f"  {'more':<{_TITLE_CHARS}}{self._more(name)}"
+            left_out = [part.what for part in parts if part not in shown]
+            yield f"  {'more':<{_TITLE_CHARS}}{self._more(name, left_out)}"
 
-    def _lines(self) -> Iterator[Sequence[str]]:
-        yield _wrapped(self.sentence, 2)
-        yield [f"  {self.when}"] if self.when else []
-        yield _fitting(diagnoses.budget(self.parts))
-        yield _indented("change", self.change, 2) if self.change else []
-        for cause in self.causes:
-            yield from _of_cause(cause)
+    def _parts(self) -> Iterator["_Part"]:
+        yield _Part(tuple(_wrapped(self.sentence, 4)), 0)
+        yield _Part((f"  {self.when}",) if self.when else (), 0)
+        budget = diagnoses.budget(self.parts, WIDTH - 2)
+        yield _Part((f"  {budget}",) if budget else (), 2)
+        if self.change:
+            yield _Part(_indented("change", self.change), 4, "change")
+        for nth, cause in enumerate(self.causes):
+            yield from _of_cause(cause, is_first=nth == 0)
         for finding in self.others:
-            yield _indented("also", _first(finding.text), 2)
+            yield _Part(_indented("also", _first(finding.text)), 5, _PROBLEM)
         if self.hint:
-            yield _indented("hint", self.hint, 2)
-        if self.fine:
-            yield _indented("fine", ", ".join(self.fine), 1)
+            yield _Part(_indented("hint", self.hint), 6, _HINT)
 
-    def _more(self, name: str) -> str:
-        hints = f" ({self.hints} to improve)" if self.hints else ""
+    def _more(self, name: str, left_out: Sequence[str]) -> str:
+        """The command that shows all, and how much of what kind is not on this page."""
+        unshown = Counter(what for what in left_out if what and what != _HINT)
+        unshown.update(self.unshown)
+        counts = [counted(many, what) for what, many in unshown.items() if many]
+        hints = self.hints + left_out.count(_HINT)
+        counts += [f"{hints} to improve"] if hints else []
         command = texts.why(name, "--all") or "quotaflow why NAME --all"
-        return f"{command}{hints}"
+        return f"{command} ({', '.join(counts)})" if counts else command
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Lines that stay together: all of them are on the page, or `what` is counted."""
+
+    lines: tuple[str, ...]
+    order: int
+    """Which part has the room: that with the least."""
+    what: str = ""
 
 
 def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
@@ -102,6 +130,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         sentence="",
         when=_when(scope, first[0] if first else None),
         others=tuple(others[:_MAX_OTHERS]),
+        unshown=_unshown(first, others[_MAX_OTHERS:]),
         hint="".join(_hint(scope, row) for row in costs[:1]),
         hints=sum(_rank(each) > SOON for each in problems),
         fine=tuple(fine),
@@ -121,7 +150,11 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         worst, *more = others
         steps = (CauseLine("", "", None, worst.next_step),) if worst.next_step else ()
         return replace(
-            page, sentence=_first(worst.text), causes=steps, others=tuple(more[:_MAX_OTHERS])
+            page,
+            sentence=_first(worst.text),
+            causes=steps,
+            others=tuple(more[:_MAX_OTHERS]),
+            unshown=_unshown([], more[_MAX_OTHERS:]),
         )
     sentence, parts = diagnoses.well(scope, is_diagnosed=symptoms is not None)
     return replace(page, sentence=sentence, parts=parts, rank=None)
@@ -166,26 +199,63 @@ def _causes(scope: Scope, causes: diagnoses.Symptom) -> tuple[CauseLine, ...]:
             row["confidence"],
             diagnoses.step(scope, row),
         )
-        for row in causes[:_MAX_CAUSES]
-        if row["share"] is None or row["share"] >= _LEAST_SHARE
+        for row in _shown_causes(causes)[:_MAX_CAUSES]
     )
 
 
-def _of_cause(cause: CauseLine) -> Iterator[Sequence[str]]:
+def _shown_causes(causes: diagnoses.Symptom) -> diagnoses.Symptom:
+    return [row for row in causes if row["share"] is None or row["share"] >= _LEAST_SHARE]
+
+
+def _unshown(causes: diagnoses.Symptom, others: Sequence[Finding]) -> Mapping[str, int]:
+    """How many more there are; a rest that nothing explains is no cause."""
+    further = [row for row in _shown_causes(causes)[_MAX_CAUSES:] if row["confidence"] is not None]
+    return {_CAUSE: len(further), _PROBLEM: len(others)}
+
+
+def _of_cause(cause: CauseLine, *, is_first: bool) -> Iterator[_Part]:
+    """The cause and its step; of a further cause they stay together."""
+    lines: tuple[str, ...] = ()
     if cause.text:
-        sure = "" if cause.confidence is None else f" (sure: {texts.share(cause.confidence)})"
-        yield _indented(cause.share or "cause", f"{cause.text}{sure}", 2)
-    if cause.step:
-        yield _indented("do", cause.step, 4)
+        sure = "" if cause.confidence is None else f"(sure: {texts.share(cause.confidence)})"
+        title = cause.share or "cause"
+        lines = _indented(title, f"{cause.text} {sure}".strip())
+        if len(lines) > _MAX_CAUSE_LINES:
+            # Names can be long; how sure it is stays.
+            cut = _indented(title, cause.text, _MAX_CAUSE_LINES - 1)
+            lines = (*cut, f"{_INDENT}{sure}") if sure else cut
+    step = _indented("do", cause.step) if cause.step else ()
+    what = "" if cause.confidence is None else _CAUSE
+    if is_first:
+        yield _Part(lines, 0)
+        yield _Part(step, 1, "step")
+    else:
+        yield _Part((*lines, *step), 3, what)
 
 
-def _fitting(parts: Sequence[str]) -> list[str]:
-    """As many parts, in one line, as there is room for."""
-    line = ""
-    for part in parts:
-        longer = f"{line} · {part}" if line else f"  {part}"
-        line = longer if len(longer) <= WIDTH else line
-    return [line] if line else []
+def _fitting(parts: Sequence[_Part]) -> list[_Part]:
+    """The parts for which there is room, in their order."""
+    room = MAX_LINES - 1
+    shown = set()
+    for nth in sorted(range(len(parts)), key=lambda nth: (parts[nth].order, nth)):
+        if len(parts[nth].lines) <= room:
+            room -= len(parts[nth].lines)
+            shown.add(nth)
+    return [part for nth, part in enumerate(parts) if nth in shown]
+
+
+def _fine(areas: Sequence[str], room: int) -> Sequence[str]:
+    """Areas without a problem: all by name if there is room, else how many more there are."""
+    every = _indented("fine", ", ".join(areas))
+    if not areas or len(every) <= min(room, _MAX_FINE_LINES):
+        return every if areas else ()
+    fewer = (_some(areas, named) for named in range(len(areas) - 1, 0, -1))
+    return next((line for line in fewer if len(line) <= min(room, 1)), ())
+
+
+def _some(areas: Sequence[str], named: int) -> Sequence[str]:
+    others = counted(len(areas) - named, "other area")
+    return _indented("fine", f"{', '.join(areas[:named])} and {others}")
 
 
 def _first(text: str) -> str:
@@ -193,12 +263,11 @@ def _first(text: str) -> str:
     return f"{text.split('. ', maxsplit=1)[0].rstrip('.')}."
 
 
-def _indented(title: str, text: str, most: int) -> list[str]:
-    indent = " " * (_TITLE_CHARS + 2)
-    return _wrapped(f"  {title:<{_TITLE_CHARS}}{text}", most, indent)
+def _indented(title: str, text: str, most: int | None = None) -> tuple[str, ...]:
+    return tuple(_wrapped(f"  {title:<{_TITLE_CHARS}}{text}", most, _INDENT))
 
 
-def _wrapped(text: str, most: int, indent: str = "  ") -> list[str]:
+def _wrapped(text: str, most: int | None, indent: str = "  ") -> list[str]:
     """The text in at most so many lines."""
     return textwrap.wrap(
         text, WIDTH, subsequent_indent=indent, max_lines=most, placeholder=" …",
