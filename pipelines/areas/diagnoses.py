@@ -317,10 +317,10 @@ def budget(parts: Sequence[tuple[str, float]], chars: int) -> str:
     Those for which a line of so many characters has no room are one sum.
     """
     longest = sorted(parts, key=lambda part: -part[1])
-    known = [(PARTS[part], ms) for part, ms in longest if ms >= _LEAST_MS and part in PARTS]
-    for named in range(len(known), 0, -1):
-        others = sum(ms for part, ms in known[named:] if part != PARTS[OUTSIDE])
-        shown = [*known[:named], *([("others", others)] if others else [])]
+    worded = [(PARTS[part], ms) for part, ms in longest if ms >= _LEAST_MS and part in PARTS]
+    for count in range(len(worded), 0, -1):
+        others = sum(ms for part, ms in worded[count:] if part != PARTS[OUTSIDE])
+        shown = [*worded[:count], *([("others", others)] if others else [])]
         line = " · ".join(f"{part} {texts.duration(ms)}" for part, ms in shown)
         if len(line) <= chars:
             return line

@@ -28,8 +28,9 @@
 --   cause STRING: of slow: quota, noisy_neighbour, own_load, busy_broker, stalled_broker,
 --     slow_broker, large_requests, slow_appends, slow_follower, slow_replicas, busy_network or
 --     slow_reader. Of failing: not_authorized, unknown_topic, too_large, not_enough_replicas, leader_changes,
---     coordinator_changes, timed_out, fenced, refused_by_quota, out_of_range or other_errors. Or
---     not_explained
+--     coordinator_changes, timed_out, fenced, left_group, lost_sequence, unknown_producer,
+--     transaction_state, invalid_records, unsupported, outside_limits, storage_error, server_error,
+--     out_of_range, refused_by_quota or other_errors. Or not_explained
 --   share DOUBLE: part of the wait or of the errors that the cause explains, 0 to 1; the shares of a
 --     symptom add up to 1
 --   confidence DOUBLE: 0.3 to 0.95, how well the evidence supports it; null: not_explained
@@ -38,7 +39,7 @@
 --     those that are not known are left out
 --   facts ARRAY<STRUCT<fact: STRING, text: STRING>>: names that belong to the cause: whose quota it
 --     is, who set it and when; of the first cause the last config that changed within the five
---     minutes before, which concerns the client's quotas, topics or broker
+--     minutes before, concerns the client's quotas, topics or broker, and can bring this cause
 
 WITH minutes AS (
     SELECT
@@ -260,19 +261,19 @@ used_topics AS (
     LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
 ),
 changes AS (
-    -- A row is the last config that was altered right before, and that concerns the client. One of
-    -- its broker concerns all clients there, so it comes behind one of its own topics or quotas.
+    -- A row has what was altered right before and concerns the client. What is of its broker
+    -- concerns all clients there, so it comes behind what is of its own topics or quotas.
     SELECT
         episodes.id,
-        max(
+        collect_set(
             named_struct(
                 'is_own', altered.entity_type <> 'broker', 'at', altered.event_time, 'by',
                 altered.principal, 'what', concat(
                     altered.entity_type, ' ', coalesce(nullif(altered.entity_name, ''), 'default'),
                     ': ', altered.config_key
-                )
+                ), 'config_key', altered.config_key
             )
-        ) AS last
+        ) AS changes
     FROM episodes
     INNER JOIN slowest ON episodes.id = slowest.id
     INNER JOIN accepted_alterations AS altered
@@ -286,24 +287,16 @@ changes AS (
         AND altered.entity_type = 'topic'
         AND altered.entity_name = used_topics.topic
     WHERE
-        -- Brokers throttle no replica in sync, and acks=all waits for no other. Of those that fail
-        -- the derivation names it to who lacks replicas.
-        (altered.config_key NOT LIKE '%replication.throttled%' OR episodes.symptom = 'failing')
-        -- Threads that delete and compact files serve no request.
-        AND altered.config_key <> 'background.threads'
-        AND altered.config_key NOT LIKE 'log.cleaner.%'
-        AND (
-            used_topics.topic IS NOT NULL
-            OR (
-                altered.entity_type = 'user'
-                AND altered.entity_name
-                IN ('', substring(episodes.principal, instr(episodes.principal, ':') + 1))
-            )
-            OR (altered.entity_type = 'client-id' AND altered.entity_name IN ('', episodes.program))
-            OR (
-                altered.entity_type = 'broker'
-                AND altered.entity_name IN ('', CAST(slowest.broker_id AS STRING))
-            )
+        used_topics.topic IS NOT NULL
+        OR (
+            altered.entity_type = 'user'
+            AND altered.entity_name
+            IN ('', substring(episodes.principal, instr(episodes.principal, ':') + 1))
+        )
+        OR (altered.entity_type = 'client-id' AND altered.entity_name IN ('', episodes.program))
+        OR (
+            altered.entity_type = 'broker'
+            AND altered.entity_name IN ('', CAST(slowest.broker_id AS STRING))
         )
     GROUP BY episodes.id
 ),
@@ -398,9 +391,7 @@ SELECT
     sharers.clients_of_quota,
     setters.last.by AS quota_set_by,
     setters.last.at AS quota_set_at,
-    changes.last.what AS changed,
-    changes.last.by AS changed_by,
-    changes.last.at AS changed_at,
+    changes.changes,
     handlers.all_ms * 1e3 / (unix_micros(episodes.until) - unix_micros(episodes.since))
         AS handlers_busy,
     handlers.broker_clients,

@@ -129,7 +129,7 @@ def test_a_fault_is_found(text: str, fault: str) -> None:
 
 def test_steps_are_for_causes_and_have_no_full_stop() -> None:
     for code, wording in WORDINGS["client_diagnoses", "cause"].items():
-        has_step = code not in {"other_errors", "not_explained"}
+        has_step = code != "not_explained"
         assert (wording.cure is not None) is has_step
         assert not (wording.cure or "").endswith(".")
 

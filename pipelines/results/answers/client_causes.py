@@ -1,5 +1,6 @@
 """`client_diagnoses`: the rule of diagnosis.py over what its text finds of each client and time."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -7,25 +8,29 @@ import pyarrow as pa
 
 from quotaflow.pipelines.results.answers.answer import Derivation
 from quotaflow.pipelines.results.answers.evidence import code_of, fields_of
-from quotaflow.schemas.table import INT, LONG, STRING, TIMESTAMP
+from quotaflow.schemas.table import BOOLEAN, INT, LONG, STRING, TIMESTAMP
 from quotaflow.schemas.tables.catalog import TABLES
-from quotaflow.udfs.rules import diagnosis
+from quotaflow.udfs.rules import config_change, diagnosis
 from quotaflow.udfs.rules.diagnosis import ClientCause, Suffering
 
 _TABLE = TABLES["client_diagnoses"].arrow
 _OF_CLIENT = ("cluster_id", "since", "until", "known_until", "principal", "client_id", "client_ids")
 _NAMES = (
     *("quota_user", "quota_client_id", "quota_set_by", "neighbour_principal", "follower_topic"),
-    *("changed", "changed_by"),
 )
 _ERROR = [("error_code", INT), ("error_name", STRING), ("requests", LONG)]
+_CHANGE = [
+    *(("is_own", BOOLEAN), ("at", TIMESTAMP)),
+    *((name, STRING) for name in ("by", "what", "config_key")),
+]
 _OTHERS = (
     *(pa.field(name, STRING) for name in _NAMES),
-    *(pa.field(name, TIMESTAMP) for name in ("quota_set_at", "changed_at")),
+    *(pa.field(name, TIMESTAMP) for name in ("quota_set_at",)),
     pa.field("follower_partition", INT),
+    pa.field("changes", pa.list_(pa.struct(_CHANGE))),
     pa.field(
         "errors",
-        pa.list_(pa.struct([("error_code", INT), ("error_name", STRING), ("requests", LONG)])),
+        pa.list_(pa.struct(_ERROR)),
     ),
 )
 _EVIDENCE = tuple(fields_of(Suffering))
@@ -33,9 +38,6 @@ SIGNALS = tuple(field.name for field in _EVIDENCE)
 SCHEMA = pa.schema([*(_TABLE.field(name) for name in _OF_CLIENT), *_EVIDENCE, *_OTHERS])
 """What the text gives: one row per client, API, time and symptom."""
 
-_THROTTLE, _FEW_REPLICAS = ".replication.throttled.", "not_enough_replicas"
-"""A replica that a throttle slows does not come back in sync: no other cause has to do with it."""
-_CHANGE = ("changed", "changed_by", "changed_at")
 _FACTS_OF = {
     "quota": ("quota_user", "quota_client_id", "quota_set_by", "quota_set_at"),
     "noisy_neighbour": ("neighbour_principal",),
@@ -67,9 +69,8 @@ def _row(
 ) -> dict[str, Any]:
     shown = ("api", "symptom", "requests", "waited_ms", "usual_ms", "peers_ms")
     numbers = [(name, getattr(suffering, name)) for name in cause.signals]
-    is_concerned = _THROTTLE not in (row["changed"] or "") or cause.name == _FEW_REPLICAS
-    facts = (*_FACTS_OF.get(cause.name, ()), *(_CHANGE if rank == 1 and is_concerned else ()))
-    texts = [(name, _text(row[name])) for name in facts]
+    texts = [(name, _text(row[name])) for name in _FACTS_OF.get(cause.name, ())]
+    texts += [(name, _text(value)) for name, value in _change(row, cause) if rank == 1]
     return {name: row[name] for name in (*_OF_CLIENT, *shown)} | {
         "budget": [
             {"part": part, "ms": ms} for part, ms in diagnosis.budget(suffering) if ms is not None
@@ -86,10 +87,22 @@ def _row(
     }
 
 
+def _change(row: dict[str, Any], cause: ClientCause) -> Iterator[tuple[str, object]]:
+    """The last change that can be why, one of the client's own topics and quotas before others."""
+    changes = [
+        (each["is_own"], each["at"], each["what"], each["by"] or "")
+        for each in row["changes"] or ()
+        if config_change.can_cause(each["config_key"], cause.name, row["api"])
+    ]
+    if changes:
+        _, time, what, principal = max(changes)
+        yield from (("changed", what), ("changed_by", principal or None), ("changed_at", time))
+
+
 def _text(value: object) -> str | None:
     if value is None:
         return None
     return f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else str(value)
 
 
-DERIVATION = Derivation(SCHEMA, derived, code_of("diagnosis", "ramp"))
+DERIVATION = Derivation(SCHEMA, derived, code_of("diagnosis", "config_change", "ramp"))

@@ -182,7 +182,7 @@ def test_a_replica_that_moves_is_not_what_a_client_waits_for() -> None:
     ),
     ("too large", [(10, 10)], "too_large", "MESSAGE_TOO_LARGE"),
     ("fenced", [(90, 8)], "fenced", "PRODUCER_FENCED"),
-    ("a code that no cause has", [(42, 8)], "other_errors", "INVALID_REQUEST"),
+    ("a code that no cause has", [(68, 8)], "other_errors", "NON_EMPTY_GROUP"),
 )
 def test_errors_are_named(errors: list[tuple[int, int]], cause: str, detail: str) -> None:
     listed = [{"error_code": code, "requests": count} for code, count in errors]
@@ -239,24 +239,31 @@ _THROTTLE_RATE = "leader.replication.throttled.rate"
 _THROTTLE_LIST = "leader.replication.throttled.replicas"
 
 
+_FORMAT = "compression.type"
+
+
 @cases(
     ("altered_at", "entity", "changed"),
-    ("its topic, a minute before", 60 * 24, ("topic", "orders"), "topic orders: retention.ms"),
-    ("its broker", 60 * 24, ("broker", "1"), "broker 1: retention.ms"),
-    ("all users", 60 * 24, ("user", ""), "user default: retention.ms"),
+    ("its topic, a minute before", 60 * 24, ("topic", "orders"), f"topic orders: {_FORMAT}"),
+    ("in the same minute", 60 * 25 + 9, ("topic", "orders"), f"topic orders: {_FORMAT}"),
+    ("its broker", 60 * 24, ("broker", "1"), f"broker 1: {_FORMAT}"),
+    ("all brokers", 60 * 24, ("broker", ""), f"broker default: {_FORMAT}"),
     ("long before", 60 * 15, ("topic", "orders"), None),
     ("after it began", 60 * 27, ("topic", "orders"), None),
     ("a topic that it does not use", 60 * 24, ("topic", "other"), None),
-    ("another user", 60 * 24, ("user", "else"), None),
+    ("another broker", 60 * 24, ("broker", "2"), None),
     ("a throttle of replicas of its broker", 60 * 24, ("broker", "1", _THROTTLE_RATE), None),
     ("threads that serve no request", 60 * 24, ("broker", "1", "background.threads"), None),
     ("threads of the cleaner", 60 * 24, ("broker", "1", "log.cleaner.threads"), None),
     ("a throttle of replicas of its topic", 60 * 24, ("topic", "orders", _THROTTLE_LIST), None),
+    ("what only deletes", 60 * 24, ("topic", "orders", "retention.ms"), None),
+    ("where new replicas go", 60 * 24, ("broker", "1", "cordoned.log.dirs"), None),
+    ("a quota of its own", 60 * 24, ("user", "bad", "consumer_byte_rate"), None),
 )
-def test_a_change_right_before_is_named(
+def test_a_change_right_before_that_can_be_why_is_named(
     altered_at: int, entity: tuple[str, ...], changed: str | None
 ) -> None:
-    kind, name, key = (*entity, "retention.ms")[:3]
+    kind, name, key = (*entity, _FORMAT)[:3]
     named = {"entity_type": kind, "entity_name": name}
     content = among_healthy(*minutes("User:bad", {"local": 400.0})) | {
         "traffic": [moved(60 * 20, 100, **BAD, topic="orders", topic_id=None)],
@@ -269,16 +276,20 @@ def test_a_change_right_before_is_named(
 
 
 def test_a_change_of_its_topic_comes_before_a_later_one_of_its_broker() -> None:
-    named = (("topic", "orders", 60 * 24), ("broker", "1", 60 * 24 + 30))
+    named = (
+        ("topic", "orders", 60 * 24, _FORMAT),
+        ("broker", "1", 60 * 24 + 30, _FORMAT),
+        ("topic", "orders", 60 * 24 + 40, "retention.ms"),
+    )
     content = among_healthy(*minutes("User:bad", {"local": 400.0})) | {
         "traffic": [moved(60 * 20, 100, **BAD, topic="orders", topic_id=None)],
         "config_alterations": [
-            altered(second, "retention.ms", "1", entity_type=kind, entity_name=name)
-            for kind, name, second in named
+            altered(second, key, "1", entity_type=kind, entity_name=name)
+            for kind, name, second, key in named
         ],
     }
     facts = {each["fact"]: each["text"] for each in diagnosed(content)[0]["facts"]}
-    assert facts["changed"] == "topic orders: retention.ms"
+    assert facts["changed"] == f"topic orders: {_FORMAT}"
 
 
 REBALANCE = [{"error_code": 27, "requests": 10}]

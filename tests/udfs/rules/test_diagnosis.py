@@ -1,0 +1,51 @@
+"""Why a client fails: what the error means, and what to do about it."""
+
+import pytest
+
+from quotaflow.pipelines.reasons import diagnosis, diagnosis_step
+from quotaflow.udfs.rules.config_change import _KEYS
+from quotaflow.udfs.rules.diagnosis import CAUSES, Suffering, causes
+
+from ...cases import cases
+
+
+def failing(code: int, error: str) -> Suffering:
+    return Suffering(
+        symptom="failing",
+        api="PRODUCE",
+        requests=190,
+        failed_requests=7,
+        errors=((code, error, 7),),
+    )
+
+
+@cases(
+    ("code", "error", "expected"),
+    ("lost batches", 45, "OUT_OF_ORDER_SEQUENCE_NUMBER", "lost_sequence"),
+    ("a forgotten producer", 59, "UNKNOWN_PRODUCER_ID", "unknown_producer"),
+    ("a member that was removed", 25, "UNKNOWN_MEMBER_ID", "left_group"),
+    ("a second instance", 82, "FENCED_INSTANCE_ID", "fenced"),
+    ("a record without a key", 87, "INVALID_RECORD", "invalid_records"),
+    ("an old client", 35, "UNSUPPORTED_VERSION", "unsupported"),
+    ("a broken disk", 56, "KAFKA_STORAGE_ERROR", "storage_error"),
+    ("an exception", -1, "UNKNOWN_SERVER_ERROR", "server_error"),
+    ("an offset that is not known yet", 78, "OFFSET_NOT_AVAILABLE", "other_errors"),
+    ("an offset that is deleted", 1, "OFFSET_OUT_OF_RANGE", "out_of_range"),
+)
+def test_an_error_says_what_it_means_and_what_to_do(code: int, error: str, expected: str) -> None:
+    (cause,) = causes(failing(code, error))
+    assert cause.name == expected
+    row = {"symptom": "failing", "cause": cause.name, "detail": cause.detail, "advice_table": None}
+    assert error in diagnosis(row)
+    assert "end with" not in diagnosis(row)
+    assert diagnosis_step(row)
+
+
+@pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause != "not_explained"])
+def test_each_cause_has_a_step(cause: str) -> None:
+    row = {"symptom": "failing", "cause": cause, "detail": "1"}
+    assert diagnosis_step(row | {"neighbour_principal": "User:a"})
+
+
+def test_changes_belong_to_causes_that_there_are() -> None:
+    assert set(_KEYS) <= set(CAUSES)
