@@ -25,7 +25,8 @@ MOST_REQUESTS = 1_000_000
 """A replay takes about 20 s for as many."""
 LEAST_BYTES_PER_S = 1_000.0
 """Below it a large answer is cut into very many pieces, and nobody sets such a quota."""
-_API = {PRODUCER: "PRODUCE", CONSUMER: "FETCH"}
+APIS = {PRODUCER: "PRODUCE", CONSUMER: "FETCH"}
+"""By kind of quota, the API whose requests it is charged for."""
 _REQUESTS = """
 SELECT cluster_id, broker_id, principal, client_id, connection_id,
     unix_millis(event_time) AS at_ms, throttle_time_ms, weight,
@@ -104,7 +105,7 @@ def replayed(conf: Conf, other: ReplayedQuota, start: datetime | None) -> QuotaR
     rows = _requests(reader, other, since)
     quotas = reader.rows(_QUOTAS.format(kind=literal(other.kind)))
     buckets = defaultdict[tuple[str, int], list[dict[str, Any]]](list)
-    for row in _members(rows, other, quotas):
+    for row in members(rows, other, quotas):
         buckets[row["cluster_id"], row["broker_id"]].append(row)
     now = _quota_now(quotas, other)
     windows = (conf.quotas.num_windows, conf.quotas.window_ms)
@@ -112,7 +113,7 @@ def replayed(conf: Conf, other: ReplayedQuota, start: datetime | None) -> QuotaR
     clients: list[dict[str, Any]] = []
     now_ms = 0.0
     for (cluster_id, broker_id), charged in sorted(buckets.items()):
-        charges = list(map(_charge, charged))
+        charges = list(map(charge, charged))
         outcomes = replay(charges, ByteQuota(other.bytes_per_s, is_fetch, *windows))
         clients += _rows(cluster_id, broker_id, charged, outcomes)
         if now:
@@ -126,7 +127,7 @@ def replayed(conf: Conf, other: ReplayedQuota, start: datetime | None) -> QuotaR
 
 def summary(other: ReplayedQuota, done: QuotaReplay) -> Iterator[str]:
     """The result in one to three sentences."""
-    api, rate = _API[other.kind], texts.rate(other.bytes_per_s)
+    api, rate = APIS[other.kind], texts.rate(other.bytes_per_s)
     yield (
         f"{other.name()}: brokers throttled {api} for {texts.duration(done.before_ms)} since "
         f"{texts.moment(done.since)} UTC. At {rate} they would throttle it for "
@@ -152,25 +153,25 @@ def _last_day(reader: Reader) -> datetime:
 
 
 def _requests(reader: Reader, other: ReplayedQuota, since: datetime) -> list[dict[str, Any]]:
-    given = {"api": literal(_API[other.kind]), "since": literal(since)}
-    members = []
+    given = {"api": literal(APIS[other.kind]), "since": literal(since)}
+    conditions = []
     if other.user is not None:
-        missing = f"no {_API[other.kind]} since {texts.moment(since)} of user"
+        missing = f"no {APIS[other.kind]} since {texts.moment(since)} of user"
         names = checked_principals(reader, other.user, _PRINCIPALS.format(**given), missing)
-        members.append(f"principal IN ({', '.join(map(literal, names))})")
+        conditions.append(f"principal IN ({', '.join(map(literal, names))})")
     if other.client_id is not None:
-        members.append(f"client_id = {literal(other.client_id)}")
-    sql = _REQUESTS.format(members=" AND ".join(members), limit=MOST_REQUESTS + 1, **given)
+        conditions.append(f"client_id = {literal(other.client_id)}")
+    sql = _REQUESTS.format(members=" AND ".join(conditions), limit=MOST_REQUESTS + 1, **given)
     with engine_errors(sql):
         rows = [row for batch in reader.query(sql) for row in batch.to_pylist()]
     if len(rows) > MOST_REQUESTS:
         raise ConfigError(f"over {MOST_REQUESTS:,} requests: choose a later time by --since")
     if not rows:
-        raise ConfigError(f"no {_API[other.kind]} since {texts.moment(since)} of {other.name()}")
+        raise ConfigError(f"no {APIS[other.kind]} since {texts.moment(since)} of {other.name()}")
     return rows
 
 
-def _members(
+def members(
     rows: list[dict[str, Any]], other: ReplayedQuota, quotas: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """The requests that would share the quota: no more specific one is set for their client."""
@@ -210,7 +211,8 @@ def _quota_now(quotas: list[dict[str, Any]], other: ReplayedQuota) -> float | No
     return own.pop() if len(own) == 1 else None
 
 
-def _charge(row: dict[str, Any]) -> Charge:
+def charge(row: dict[str, Any]) -> Charge:
+    """What a broker charged for a request, and whom."""
     weight = row["weight"] or 1
     client = program_of(row["client_id"] or "")
     return Charge(

@@ -284,7 +284,7 @@ def step(scope: Scope, row: Row) -> str | None:
     if row["cause"] != "quota" or row["detail"] is None or not scope.reader.is_made("quota_usage"):
         return advice
     command = quotas.raise_command(scope, row["principal"], row["detail"])
-    return advice if command is None else f"{advice}: {command}"
+    return advice if command is None else f"{advice}{command}"
 
 
 def _cells(row: Row) -> Row:

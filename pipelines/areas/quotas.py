@@ -1,8 +1,8 @@
 """Client quotas: whom they throttled, what is near its limit, what limits a name, who shares it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from quotaflow.pipelines.areas import quota_step
 from quotaflow.pipelines.areas.finding import (
     NOTHING,
     NOW,
@@ -14,11 +14,12 @@ from quotaflow.pipelines.areas.finding import (
     moment,
 )
 from quotaflow.pipelines.areas.question import Question, Row, undiagnosed
+from quotaflow.pipelines.areas.quota_step import LEAST_MS
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.udfs.counted import counted, noun
-from quotaflow.udfs.rules.quota import DEFAULT, LEVELS, NAMED, NEAR_SHARE, QuotaEntity, raised
+from quotaflow.udfs.rules.quota import NEAR_SHARE, QuotaEntity
 
 NAME = "quotas"
 TABLES = ("quota_usage", "client_quotas")
@@ -143,16 +144,14 @@ def _near(rows: Sequence[Row]) -> str:
 
 
 _READ_QUOTAS = "`quotaflow snapshot` reads the quotas"
-_TODAYS_QUOTA = "`quotaflow show current_client_quotas` has today's"
-_LEAST_MS = 100
-"""Less throttle time than this in all delays nobody."""
+_TODAYS_QUOTA = ": `quotaflow show current_client_quotas` has today's"
 THROTTLED = RowProblem(
     code="client_throttled",
     severity=NOW,
     subjects="clients throttled",
     subject=("principal", "client_id"),
     table="throttled_clients",
-    question=THROTTLES.where(f"throttle_time_ms >= {_LEAST_MS} AND {undiagnosed('quota')}"),
+    question=THROTTLES.where(f"throttle_time_ms >= {LEAST_MS} AND {undiagnosed('quota')}"),
     summary=throttled_for,
 )
 NEAR = RowProblem(
@@ -166,7 +165,6 @@ NEAR = RowProblem(
     action=lambda _: "`quotaflow show quota_headroom` says how near.",
 )
 PROBLEMS = (THROTTLED, NEAR)
-_ADDRESS = "SELECT host, port FROM current_brokers WHERE {of_cluster} ORDER BY broker_id LIMIT 1"
 _SNAPSHOT = "SELECT 1 AS n FROM settings WHERE {of_cluster} LIMIT 1"
 
 
@@ -194,7 +192,7 @@ def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
 
 
 def _limit(scope: Scope, row: Row) -> Finding:
-    set_for = None if row["quota"] is None else entity_text(quota_entity(row))
+    set_for = None if row["quota"] is None else entity_text(quota_step.entity(row))
     sentences = [_throttled(row)] if row["all_throttled_requests"] else []
     sentences += [_shares(row)] if row["all_share_requests"] else []
     sentences += _bound(scope, row) if set_for else [_unbound(row)]
@@ -209,19 +207,8 @@ def _limit(scope: Scope, row: Row) -> Finding:
 
 def _problem(row: Row) -> Problem | None:
     if row["all_throttled_requests"]:
-        return THROTTLED if row["all_throttle_time_ms"] >= _LEAST_MS else None
+        return THROTTLED if row["all_throttle_time_ms"] >= LEAST_MS else None
     return NEAR if _is_near(row) else None
-
-
-def quota_entity(row: Row) -> QuotaEntity:
-    """The entity that the effective quota was set on."""
-    of_user, of_client_id = LEVELS[row["quota_level"] - 1]
-    return QuotaEntity(
-        user=row["quota_bucket_user"] if of_user == NAMED else None,
-        is_default_user=of_user == DEFAULT,
-        client_id=row["quota_bucket_client_id"] if of_client_id == NAMED else None,
-        is_default_client_id=of_client_id == DEFAULT,
-    )
 
 
 def entity_text(entity: QuotaEntity) -> str:
@@ -266,7 +253,7 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
     client = "" if row["all_throttled_requests"] else f"{client_text(row)}: "
     is_cause = row["mostly_throttled_by"] == row["quota_type"]
     yield (
-        f"{client}{row['quota_type']} of {entity_text(quota_entity(row))} is "
+        f"{client}{row['quota_type']} of {entity_text(quota_step.entity(row))} is "
         f"{_quantity(row, 'quota')} at each broker; {_when(row)} its clients used "
         f"{_about(row)}{_quantity(row, 'quota_bucket_usage')} at {_where(row)} "
         f"({texts.share(share)}{_IN_OWN if is_cause and share < 1 else ''})."
@@ -305,40 +292,25 @@ def _is_near(row: Row) -> bool:
 
 
 def raise_command(scope: Scope, principal: str, quota_type: str) -> str | None:
-    """What raises the quota of this kind that throttled a principal; None if none of it did."""
+    """What raises the quota of this kind that throttled a principal; None if none of it did.
+
+    It follows the words: raise the quota.
+    """
     if scope.is_past:
         return _TODAYS_QUOTA
     for row in scope.rows(_LIMITS):
         is_its = row["principal"] == principal
         is_cause = row["mostly_throttled_by"] == quota_type == row["quota_type"]
         if is_its and is_cause and _limits_it(row):
-            return _command(scope, row)
+            return quota_step.command(scope, row)
     return None
-
-
-def _command(scope: Scope, row: Row) -> str:
-    from quotaflow.pipelines.feedback.configs.kafka_configs import (  # noqa: PLC0415  pydantic
-        ANY_BROKER,
-        Connection,
-        address,
-        quota_command,
-    )
-
-    part = row["all_throttled_requests"] / max(row["all_requests"], 1)
-    quota = raised(row["quota"], row["quota_bucket_usage"], part)
-    connection = Connection.from_conf(scope.conf.kafka)
-    if connection.bootstrap_servers == ANY_BROKER:
-        # The listener that answered the last snapshot.
-        for broker in scope.rows_if_made(_ADDRESS):
-            connection = replace(connection, bootstrap_servers=address(**broker))
-    return quota_command(quota_entity(row), row["quota_type"], quota, connection)
 
 
 def _next_step(scope: Scope, row: Row) -> str | None:
     if _limits_it(row):
         return (
-            "send less at once, use more brokers (each has its own quota), or raise the quota step "
-            f"by step: {_TODAYS_QUOTA if scope.is_past else _command(scope, row)}"
+            "spread its requests over time or over more brokers (each has its own quota), or raise "
+            f"the quota{_TODAYS_QUOTA if scope.is_past else quota_step.command(scope, row)}"
         )
     if not row["all_throttled_requests"]:
         return None

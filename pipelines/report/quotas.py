@@ -146,7 +146,7 @@ def _nearness(buckets: Sequence[Row]) -> str:
 def _advice(throttled: Sequence[Row], advised: Sequence[Row]) -> str:
     if advised:
         users = texts.names(row["user"] for row in advised)
-        return f"Raise the quotas below, of {users}, or let them send less at once."
+        return f"Raise the quotas below, of {users}, or let them spread their requests over time."
     if throttled:
         names = throttled[0]["principal"], throttled[0]["client_id"]
         return texts.to_do([texts.run_why(names, "what helps", "throttled_clients")])

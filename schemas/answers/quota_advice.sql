@@ -24,8 +24,9 @@
 --   quota_type STRING: producer_byte_rate, consumer_byte_rate or request_percentage
 --   advice STRING: set (no quota of users limits it; one of client ids alone, level 7 or 8, can),
 --     raise, wait (a raise is due 24 h after altered_at), or keep
---   recommended DOUBLE: quota to set, in bytes per second or percent of one thread; for keep the
---     current quota
+--   recommended DOUBLE: quota to set, in bytes per second or percent of one thread; for wait the one
+--     that the raise will set, for keep the current one. A raise is one step: what a throttled user
+--     would use is not known. quotaflow why replays its requests, and says what its step leaves
 --   quota DOUBLE: current quota of users, in the same unit; null: none
 --   from quota_usage: quota_level
 --   percentile_usage DOUBLE: conf's percentile of its usage in the windows of a broker, at the
@@ -231,7 +232,7 @@ recommended AS (
         *,
         CASE
             WHEN advice = 'set' THEN greatest(percentile_usage * (1 + headroom), least_first_quota)
-            WHEN advice IN ('keep', 'wait') THEN quota
+            WHEN advice = 'keep' THEN quota
             WHEN percentile_usage < quota THEN quota * (1 + headroom)
             WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2
             ELSE percentile_usage * (1 + headroom)

@@ -105,7 +105,10 @@ budgeted AS (
         *,
         CASE
             WHEN is_raised
-                THEN sum(CASE WHEN is_raised THEN recommended END) OVER (
+                -- One that waits for its next raise has its current quota.
+                THEN sum(
+                    CASE WHEN is_raised AND advice = 'wait' THEN quota WHEN is_raised THEN recommended END
+                ) OVER (
                     PARTITION BY cluster_id, quota_type
                     ORDER BY
                         CASE WHEN advice = 'raise' THEN 1 ELSE 0 END, recommended, user

@@ -73,6 +73,15 @@ def raised(limit: float, quota_bucket_usage: float, throttled_share: float) -> f
     return _rounded_up(min(target, limit * MAX_STEP_FACTOR))
 
 
+def raises(limit: float, quota_bucket_usage: float, throttled_share: float) -> tuple[float, ...]:
+    """Steps to try in turn, each higher than the last: `raised`, half more, and the most."""
+    first = raised(limit, quota_bucket_usage, throttled_share)
+    others = (
+        _rounded_up(limit * factor) for factor in ((1 + MAX_STEP_FACTOR) / 2, MAX_STEP_FACTOR)
+    )
+    return (first, *(other for other in others if other > first))
+
+
 def _rounded_up(value: float) -> float:
     """Rounded up to two significant digits."""
     if value <= 0:

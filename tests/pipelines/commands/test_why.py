@@ -130,7 +130,7 @@ def test_no_command_of_the_past_changes_what_is_set_today(why: Why) -> None:
         at(-7_140).isoformat(),
     ).out
     assert "8 of 10 requests" in out
-    assert "step by step: `quotaflow show current_client_quotas` has today's" in out
+    assert "raise the quota: `quotaflow show current_client_quotas` has today's" in out
     assert "--add-config" not in out
 
 
