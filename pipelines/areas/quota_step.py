@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from quotaflow.pipelines.areas import byte_quota_replay
-from quotaflow.pipelines.areas.byte_quota_replay import ReplayedQuota
+from quotaflow.pipelines.areas.byte_quota_replay import LEAST_BYTES_PER_S, ReplayedQuota
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import HOUR, Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
@@ -104,7 +104,9 @@ def _left_ms(scope: Scope, kind: str, quota: float, charged: Sequence[Row]) -> f
 def _charged(scope: Scope, row: Row) -> Sequence[Row]:
     """Requests of the last hour that share the quota; none if they cannot be replayed."""
     owner, kind = entity(row), row["quota_type"]
-    if kind not in byte_quota_replay.APIS or owner.is_default_user or owner.is_default_client_id:
+    is_named = not owner.is_default_user and not owner.is_default_client_id
+    is_replayed = kind in byte_quota_replay.APIS and row["quota"] >= LEAST_BYTES_PER_S
+    if not is_named or not is_replayed:
         return ()
     quota = ReplayedQuota(kind, row["quota"], owner.user, owner.client_id)
     members = [
