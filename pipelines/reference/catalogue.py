@@ -17,6 +17,7 @@ from quotaflow.pipelines.warehouse import browsing, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas import levels
 from quotaflow.schemas.areas import AREAS, BY_NAME, Area
+from quotaflow.schemas.metrics import METRICS
 from quotaflow.schemas.table import Table, sql_type
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.view import View
@@ -34,7 +35,11 @@ _MOST_NAMES, _MOST_COLUMNS, _MOST_LINES = 15, 4, 3
 """Of a search on a terminal, the best first, and lines of each."""
 _MOST_WORDS = 8
 """Words that are tried in part, those that fewest have."""
+_FILLERS = {"a", "an", "and", "are", "by", "did", "do", "does", "for", "how", "in", "is", "of", "per"}
+_FILLERS |= {"the", "their", "to", "was", "what", "which", "who", "whom"}
+"""Words of questions that say nothing about a table."""
 _TIMES = {"ago", "hour", "night", "now", "recent", "since", "today", "week", "yesterday"}
+_OF_METRICS = "client_metrics"
 _HOW_LONG_AGO = ". A time is an option: `quotaflow show TABLE --since 24h`"
 
 
@@ -115,7 +120,8 @@ def search(words: Iterable[str], note: Callable[[str], None] = lambda _: None) -
     names, then a name, a question, a meaning, and at last columns. Raises NoRelationError if
     nothing has any.
     """
-    lowered = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
+    said = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
+    lowered = [word for word in said if word not in _FILLERS] or said
     nothing = (
         f"no table, view or column has {' and '.join(map(repr, lowered))} in its name or meaning"
     )
@@ -124,15 +130,25 @@ def search(words: Iterable[str], note: Callable[[str], None] = lambda _: None) -
     # Anybody's sentence: choices of all its words have no end.
     hits_of = {} if ranked else {word: len(_ranked([[word]])) for word in lowered}
     useful = sorted(filter(hits_of.__getitem__, hits_of), key=hits_of.__getitem__)[:_MOST_WORDS]
+    named = [] if ranked else _in_metrics(lowered)
+    if named:
+        note(f"client metrics have these words: `quotaflow metrics {' '.join(lowered)}`")
     for size in range(len(useful), 0, -1):
         if ranked := _ranked(combinations(useful, size)):
             note(f"{nothing}: these have most of the words{time}")
             break
-    if ranked:
-        return list(dict.fromkeys(hit for _, hits in ranked for hit in hits))
+    if ranked or named:
+        return list(dict.fromkeys([*named, *(hit for _, hits in ranked for hit in hits)]))
     near = nearest("_".join(lowered), list(_described())) if lowered else ""
     hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
     raise NoRelationError(f"{nothing}{hint}{time}")
+
+
+def _in_metrics(words: list[str]) -> list[Hit]:
+    """The table of metrics that clients push, if the name and meaning of one have all words."""
+    texts = (f"{metric.name} {metric.meaning}" for metric in METRICS.values())
+    has = words and any(_has(text, words) for text in texts)
+    return [Hit(_OF_METRICS, None, TABLES[_OF_METRICS].comment)] if has else []
 
 
 def _ranked(choices: Iterable[Sequence[str]]) -> list[tuple[tuple[int, int, int, str], list[Hit]]]:
@@ -157,23 +173,33 @@ def _match(
     ]
     texts = (name, each.question, _first_sentence(each.comment), f"{name} {each.comment}")
     rank = next((place for place, text in enumerate(texts) if _has(text, words)), len(texts))
-    meant = {word: places.index(name) for word in words if name in (places := _synonyms(word))}
+    stems = frozenset(map(_stem, words))
+    places = {said: names.index(name) for said, names in _synonyms(stems) if name in names}
+    meant = frozenset[str]().union(*places)
     everything = " ".join([*texts, *(f"{column.name} {column.comment}" for column in each.columns)])
-    is_meant = meant and _has(everything, [word for word in words if word not in meant])
+    is_meant = meant and _has(everything, [word for word in words if _stem(word) not in meant])
     if rank == len(texts) and not columns and not is_meant:
         return None
     own = [Hit(name, None, each.comment)] if rank < len(texts) or is_meant else []
-    first, second = (-len(meant), max(meant.values())) if is_meant else (rank, 0)
+    first, second = (-len(meant), max(places.values())) if is_meant else (rank, 0)
     return (first, second, not each.question, name), own + columns
 
 
+def _synonyms(stems: frozenset[str]) -> list[tuple[frozenset[str], list[str]]]:
+    """Of synonyms.toml the words that are among these, each with the tables that they mean.
+
+    What several words mean together counts instead of what each of them means.
+    """
+    said = [(words, names) for words, names in _all_synonyms().items() if words <= stems]
+    return [each for each in said if not any(each[0] < words for words, _ in said)]
+
+
 @cache
-def _synonyms(word: str) -> list[str]:
-    """Tables that a word means, by synonyms.toml."""
+def _all_synonyms() -> dict[frozenset[str], list[str]]:
     text = files("quotaflow.pipelines.reference").joinpath("synonyms.toml").read_text("utf-8")
-    stem = _stem(word)
-    named = [tables for each, tables in tomllib.loads(text).items() if _stem(each) == stem]
-    return [name for tables in named for name in tables]
+    return {
+        frozenset(map(_stem, words.split())): names for words, names in tomllib.loads(text).items()
+    }
 
 
 def _stem(word: str) -> str:
