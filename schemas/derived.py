@@ -13,9 +13,11 @@
     --   from quota_usage: cluster_id, user
     --   until TIMESTAMP: start of its last window
 
-`question` is a label and the question that rows answer; tables without one serve those that have
-one. The table's comment is the grain and the description. `{per}` in the description is replaced by
-the grain. A result is partitioned and an answer clustered, as Table says.
+`first`, before `columns`, names the columns whose largest values `quotaflow show` lists first,
+where these are not the newest. `question` is a label and the question that rows answer; tables
+without one serve those that have one. The table's comment is the grain and the description. `{per}`
+in the description is replaced by the grain. A result is partitioned and an answer clustered, as
+Table says.
 """
 
 import re
@@ -30,8 +32,8 @@ from quotaflow.schemas.table import Column, Table, typed
 
 DESCRIBED = ("kind", "grain", "area", "level", "question", "description", "empty")
 """The first fields of a head."""
-STORED = ("key", "time", "clustering", "partitioning")
-OPTIONAL = ("question", "empty", "clustering", "partitioning")
+STORED = ("key", "time", "clustering", "partitioning", "first")
+OPTIONAL = ("question", "empty", "clustering", "partitioning", "first")
 _DECLARED = ("comment", "area", "level", "question", "empty", *STORED, "columns")
 
 _COLUMN = re.compile(r"(\w+) ([A-Z].*)")
@@ -61,24 +63,21 @@ def table(name: str, fields: Fields, described: Described) -> Table:
 
 
 def _table(name: str, comment: str, fields: Fields, described: Described) -> Table:
+    columns = head.columns(fields["columns"], described, _column)
     return Table(
         name=name,
         comment=comment,
-        columns=head.columns(fields["columns"], described, _column),
-        key=names(fields["key"]),
+        columns=columns,
+        first=head.first(fields.get("first", []), columns),
+        key=head.names(fields["key"]),
         time=head.text(fields["time"]),
-        clustering=names(fields.get("clustering", [])),
-        partitioning=names(fields.get("partitioning", [])),
+        clustering=head.names(fields.get("clustering", [])),
+        partitioning=head.names(fields.get("partitioning", [])),
         empty=head.text(fields.get("empty", [])),
         area=head.one_of("area", fields["area"], BY_NAME),
         level=head.one_of("level", fields["level"], LEVELS),
         question=head.question(fields.get("question", [])),
     )
-
-
-def names(lines: list[str]) -> tuple[str, ...]:
-    """Names that commas divide."""
-    return tuple(name.strip() for name in head.text(lines).split(",") if name.strip())
 
 
 def duration(text: str) -> timedelta:

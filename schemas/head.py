@@ -164,6 +164,19 @@ def question(lines: list[str]) -> str:
     return read
 
 
+def names(lines: list[str]) -> tuple[str, ...]:
+    """Names that commas divide."""
+    return tuple(name.strip() for name in text(lines).split(",") if name.strip())
+
+
+def first(lines: list[str], described: Iterable[Named]) -> tuple[str, ...]:
+    """The columns whose largest values a list of rows begins with. Raises HeadError."""
+    read, known = names(lines), [column.name for column in described]
+    if wrong := [name for name in read if name not in known]:
+        raise HeadError(f"first: no column {wrong[0]}{near(wrong[0], known)}")
+    return read
+
+
 def columns(
     lines: list[str],
     described: Mapping[str, Mapping[str, AnyColumn]],

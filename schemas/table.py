@@ -102,6 +102,7 @@ class Table:
     `area` is one of schemas/areas.py, and `level` the first of schemas/levels.py at which it can
     have rows. `empty` says when it is rightly without rows, if it can be where all goes well.
     `question` is a label and the question that its rows answer, if people ask them (head.question).
+    `first` names columns whose largest values lists begin with; without it the newest rows do.
     A table is either clustered (facts) or partitioned (results, which are replaced by date).
     """
 
@@ -116,6 +117,7 @@ class Table:
     area: str = ""
     level: str = SAMPLED_LOG
     question: str = ""
+    first: tuple[str, ...] = ()
 
     @property
     def column_names(self) -> list[str]:

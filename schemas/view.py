@@ -19,7 +19,8 @@ tables of higher levels may be missing. `question` is a label and the question t
 view without one serves others. Columns stand in the order of the query. `empty` is for a view that
 is rightly without rows where all goes well: it says when. `history` names the facts and results of
 which the view needs rows of any time. Of all others it needs the rows of the time that is asked
-about, and some before it (pipelines/areas/scope.py). The `*` or `table.*` of a SELECT at
+about, and some before it (pipelines/areas/scope.py). `first` names the columns whose largest values
+lists of rows begin with: without it these are the newest rows. The `*` or `table.*` of a SELECT at
 the start of a line is the columns of the head that this SELECT does not make itself: of a UNION
 those that the table behind FROM lacks are null.
 """
@@ -38,10 +39,10 @@ KINDS = ("staging", "intermediate", "mart")
 """staging selects, renames or deduplicates one source; a mart answers a question of users; an
 intermediate view is read by other views."""
 
-_OPTIONAL = ("question", "empty", "history")
+_OPTIONAL = ("question", "empty", "history", "first")
 _FIELDS = (
     *("kind", "grain", "area", "level", "question", "description", "empty", "history"),
-    "columns",
+    *("first", "columns"),
 )
 _COLUMN = re.compile(r"(\w+): (\S.*)")
 
@@ -71,6 +72,7 @@ class View:
     empty: str = ""
     history: frozenset[str] = frozenset()
     question: str = ""
+    first: tuple[str, ...] = ()
 
     @property
     def comment(self) -> str:
@@ -101,6 +103,7 @@ def parse(name: str, text: str, described: Mapping[str, Mapping[str, ViewColumn]
             description=head.description(fields["description"]),
             empty=head.text(fields.get("empty", [])),
             history=_history(fields.get("history", []), described),
+            first=head.first(fields.get("first", []), columns),
             columns=columns,
             sql=programs.expanded(sql),
         )

@@ -89,7 +89,7 @@ def select(
     where: str | None,
     limit: int | None,
 ) -> str:
-    """The query of `show`: newest rows first where the table or view has a time.
+    """The query of `show`: rows that the head puts first, or else the newest, if there is a time.
 
     Rows of one time are in the order of their rank, if they have one, and of their other columns:
     so each reader shows the same ones.
@@ -107,11 +107,14 @@ def select(
     parts += [f"WHERE {' AND '.join(conditions)}"] if conditions else []
     ranks = [each for each in columns if each.endswith("_rank")]
     others = [*ranks, *(each for each in (table.key if table else columns) if each in columns)]
-    order = [f"{time} DESC NULLS LAST"] if time else []
+    first = (table or views.load()[name]).first
+    # A live table may lack a column that was added later.
+    leading = [f'"{each}"' for each in first if each in columns] + ([time] if time else [])
+    order = [f"{each} DESC NULLS LAST" for each in dict.fromkeys(leading)]
     order += [
         f'"{each}"'
         for each in dict.fromkeys(others)
-        if each not in _UNORDERED and f'"{each}"' != time
+        if each not in _UNORDERED and f'"{each}"' not in leading
     ]
     parts += [f"ORDER BY {', '.join(order)}"] if order else []
     parts += [f"LIMIT {limit}"] if limit is not None else []

@@ -10,6 +10,7 @@
 -- key: cluster_id, group_id, topic, partition
 -- time: position_known_at
 -- clustering: group_id, topic
+-- first: lag_s, lag
 -- lookbacks:
 --   replica_offsets: at most 1 d
 --   group_commits: at most 1 d

@@ -131,15 +131,15 @@ WRONG = {
         "-- grain: one row per broker\n-- kind: staging\n",
     ): (
         "fields are in this order: kind, grain, area, level, question, description, empty, "
-        "history, columns"
+        "history, first, columns"
     ),
     ("-- kind", "-- sort: of\n-- kind"): (
         "expected a field (kind, grain, area, level, question, description, empty, history, "
-        "columns) or a line indented by two spaces, got: sort: of"
+        "first, columns) or a line indented by two spaces, got: sort: of"
     ),
     ("--   Fenced", "-- Fenced"): (
         "expected a field (kind, grain, area, level, question, description, empty, history, "
-        "columns) or a line indented by two spaces, got: Fenced ones too."
+        "first, columns) or a line indented by two spaces, got: Fenced ones too."
     ),
     ("-- kind", "--   Brokers.\n-- kind"): "the head begins with an indented line: Brokers.",
     (
@@ -167,6 +167,10 @@ WRONG = {
         "-- columns:",
         "-- history: requests\n-- columns:",
     ): "history: the query does not read requests",
+    (
+        "-- columns:",
+        "-- first: racks, broker_id\n-- columns:",
+    ): "first: no column racks (did you mean rack?)",
     (
         "--   from brokers: rack",
         "--   rack",

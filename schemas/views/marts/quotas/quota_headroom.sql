@@ -5,6 +5,7 @@
 -- question: Headroom. Who comes near its quota?
 -- description: How near to its quota those who share a bucket came, in the newest hour of quota_usage
 --   of their cluster.
+-- first: peak_share
 -- columns:
 --   from quota_usage: cluster_id, broker_id, quota_type, quota_level, quota_bucket_user,
 --     quota_bucket_client_id, quota
