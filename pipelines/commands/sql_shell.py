@@ -15,7 +15,7 @@ from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import grid, output
 from quotaflow.pipelines.terminal.layout import Layout
-from quotaflow.pipelines.warehouse import browsing, views
+from quotaflow.pipelines.warehouse import views
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
@@ -110,7 +110,7 @@ def _done(settings: Conf, answer: Answer, text: str, layout: Layout) -> Layout:
             rows = catalogue.extents(open_reader(settings), every=True)
             output.lines(catalogue.by_area(rows, _width()))
         case r"\d", name:
-            columns = catalogue.columns(open_reader(settings), browsing.checked_name(name))
+            columns = catalogue.columns(open_reader(settings), catalogue.checked_name(name))
             output.lines(catalogue.description(name, columns, _width()))
         case r"\s", words if words:
             output.lines(catalogue.hit_lines(catalogue.search([words]), _width()))

@@ -98,7 +98,7 @@ def describe(
 
     Example: quotaflow describe quota_usage
     """
-    name = browsing.checked_name(table)
+    name = catalogue.checked_name(table)
     rows = catalogue.columns(open_reader(conf.of_tables()), name)
     if layout == Layout():
         output.lines(catalogue.description(name, rows, grid.screen_width() or _PIPE_WIDTH))
@@ -134,7 +134,7 @@ def show(
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
-    """Show rows of a table or view, newest first.
+    """Show rows of a table or view, newest first, or the worst first where that helps more.
 
     Needs no JVM where the tables are in a folder.
 
@@ -142,7 +142,7 @@ def show(
 
     Example: quotaflow show top_talkers --chart produced_bytes
     """
-    name = browsing.checked_name(table)
+    name = catalogue.checked_name(table)
     if chart and (out or layout != Layout()):
         raise ConfigError("--chart and other ways to print rows exclude each other: give one")
     if out:

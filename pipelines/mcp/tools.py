@@ -133,15 +133,15 @@ class Tools:
         """Say what a row of a table or view is, and the type and meaning of each column."""
 
         def reply(reader: Reader) -> Answer:
-            return untrusted.answer(catalogue.columns(reader, browsing.checked_name(table)))
+            return untrusted.answer(catalogue.columns(reader, catalogue.checked_name(table)))
 
         return self._answered(reply)
 
     def show(self, table: Table, since: Since = "", where: Where = "", limit: Limit = 20) -> Answer:
-        """Show rows of a table or view, newest first."""
+        """Show rows of a table or view, newest first, or the worst first where that helps more."""
 
         def reply(reader: Reader) -> Answer:
-            name = browsing.checked_name(table)
+            name = catalogue.checked_name(table)
             start = times.since(since, datetime.now(UTC)) if since else None
             columns = browsing.columns(reader, name)
             query = browsing.select(name, columns, start, where or None, limit + 1)

@@ -5,12 +5,13 @@ import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
-from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError, nearest
+from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError, nearest
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.terminal import grid, readable, values
 from quotaflow.pipelines.warehouse import browsing, views
@@ -27,6 +28,9 @@ HITS = ["name", "area", "column", "meaning"]
 COLUMNS = ["column", "type", "meaning"]
 _VIEW = "view"
 _MIN_MEANING = 30
+_TYPO = 0.8
+"""From so alike on a name is a slip."""
+_MOST_NEAR = 5
 _GAP = "  "
 _NO_LETTER = re.compile(r"[^a-z0-9]+")
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""), ("y", "y"))
@@ -35,8 +39,8 @@ _MOST_NAMES, _MOST_COLUMNS, _MOST_LINES = 15, 4, 3
 """Of a search on a terminal, the best first, and lines of each."""
 _MOST_WORDS = 8
 """Words that are tried in part, those that fewest have."""
-_FILLERS = {"a", "an", "and", "are", "by", "did", "do", "does", "for", "how", "in", "is", "of", "per"}
-_FILLERS |= {"the", "their", "to", "was", "what", "which", "who", "whom"}
+_FILLERS = {"a", "an", "and", "are", "by", "did", "do", "does", "for", "how", "in", "is", "of"}
+_FILLERS |= {"per", "the", "their", "to", "was", "what", "which", "who", "whom"}
 """Words of questions that say nothing about a table."""
 _TIMES = {"ago", "hour", "night", "now", "recent", "since", "today", "week", "yesterday"}
 _OF_METRICS = "client_metrics"
@@ -59,6 +63,24 @@ class Hit:
         """The hit as a row of HITS."""
         area = area_of(self.name).title
         return {"name": self.name, "area": area, "column": self.column, "meaning": self.meaning}
+
+
+def checked_name(name: str) -> str:
+    """The name, if a table or view has it. Raises ConfigError with what a search for it finds."""
+    try:
+        return browsing.checked_name(name)
+    except ConfigError as error:
+        if re.fullmatch(r"\w+", name) is None or get_close_matches(name, _described(), 1, _TYPO):
+            raise
+        try:
+            found = dict.fromkeys(hit.name for hit in search([name]) if hit.column is None)
+        except NoRelationError:
+            raise error from None
+        if not found:
+            raise
+        listed = ", ".join([*found][:_MOST_NEAR])
+        hint = f"about {name}: {listed}; `quotaflow tables {name}` says what each answers"
+        raise ConfigError(f"no table {name} ({hint})") from None
 
 
 def area_of(name: str) -> Area:

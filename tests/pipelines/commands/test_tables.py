@@ -32,7 +32,7 @@ from ...cases import cases
 from ...command_line import Command, read_in_part
 from ...conftest import GOLDEN
 from ...delta_tables import NOON, Fill, violation
-from ...rows import at, counted, limited
+from ...rows import at, counted, limited, times
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 QUESTIONS = tomllib.loads((GOLDEN / "questions.toml").read_text("utf-8"))
@@ -91,6 +91,20 @@ def test_rows_of_a_view_with_a_time_are_the_newest_first_and_can_be_limited_by_i
     assert [row["value_after"] for row in rows] == ["180", "120", "60"]
     rows = table_command(*show, "--since", at(100).isoformat()).rows
     assert [row["value_after"] for row in rows] == ["180", "120"]
+
+
+def test_rows_that_a_head_puts_first_come_first(
+    table_command: Command, warehouse: Warehouse
+) -> None:
+    """The newest hour first, and in it the longest waits, whatever the order of names."""
+    waited = [
+        times(second, "PRODUCE", each={"local": ms}, client_id=client)
+        for second, client, ms in ((0, "d", 900.0), (3_600, "a", 5.0), (3_600, "b", 80.0))
+    ]
+    unknown = times(3_600, "PRODUCE", each={}, client_id="c") | {"timed_requests": 0}
+    make_tables(warehouse, {"request_times": [*waited, unknown]})
+    rows = table_command("show", "latency_by_hour", "--json").rows
+    assert [row["client_id"] for row in rows] == ["b", "a", "c", "d"]
 
 
 def test_the_state_of_a_cluster_comes_with_the_time_of_its_snapshot(
@@ -159,6 +173,16 @@ def test_a_search_on_a_terminal_is_short(table_command: Command) -> None:
     assert sum(not line.startswith(" ") for line in lines) <= 16
     assert lines[-1].startswith("and ")
     assert lines[-1].endswith("tables more: --json has all")
+
+
+def test_a_wrong_name_comes_with_what_is_about_it(table_command: Command) -> None:
+    for wrong in ("client", "clients"):
+        error = table_command.error("show", wrong)
+        assert f"no table {wrong} (about {wrong}: client_coverage, client_diagnoses, " in error
+        assert f"`quotaflow tables {wrong}`" in error
+    assert "did you mean requests?" in table_command.error("show", "request")
+    assert "did you mean quota_usage?" in table_command.error("describe", "quota_usge")
+    assert "zzz" in table_command.error("show", "zzz")
 
 
 def test_a_word_that_nothing_has_is_an_error(command: Command) -> None:

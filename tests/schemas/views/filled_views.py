@@ -156,7 +156,7 @@ FILLED: dict[str, list[Row]] = {
         gauge(12, "shop", 0.0, event_time=FAR_AHEAD),
     ],
     "requests": [
-        request(5, "PRODUCE", throttle_time_ms=40.0),
+        request(5, "PRODUCE", throttle_time_ms=40.0, api_version=2),
         request(6, "PRODUCE", client_id=None, total_time_ms=3.0),
         request(65, "FETCH", principal="User:bob", client_id=HOSTILE, throttle_time_ms=7.5),
         request(66, "FETCH", replica_id=2),

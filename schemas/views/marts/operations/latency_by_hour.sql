@@ -1,0 +1,99 @@
+-- kind: mart
+-- grain: one row per hour, client and API
+-- area: requests
+-- level: sampled_log
+-- question: Percentiles of latency. What is the p50, p95 and p99 of request times of each client and API, as Produce?
+-- description: How long clients waited for requests of an API, over all brokers, by the log of
+--   requests. A request waits from receive to sent, and for the throttle after it. Waits of FETCH and
+--   JOIN_GROUP for records and members are left out (request_times.waited_time_ms). Percentiles are
+--   upper bounds, from a histogram: the true one is at most 8.3 % less. The newest hour is not over:
+--   its row has the requests so far. Of fewer than 100 lines the p99 is the longest wait.
+-- first: hour, p99_ms
+-- columns:
+--   from request_times: cluster_id
+--   hour: start of the hour
+--   from request_times: principal, client_id, api
+--   request_count: requests
+--   timed_requests: those of them whose line has a time: percentiles are of these
+--   throttled_requests: those of them that were throttled
+--   mean_ms: mean wait, in ms; null: no line has a time
+--   p50_ms: wait that half of the requests do not exceed, in ms; null: no line has a time
+--   p95_ms: wait that 95 of 100 requests do not exceed, in ms; null: no line has a time
+--   p99_ms: wait that 99 of 100 requests do not exceed, in ms; null: no line has a time
+--   line_count: lines of the log that show these requests, fewer where ingest sampled: a percentile
+--     rests on so many; null: the rows are older
+WITH counted AS (
+    -- Without a bucket: all requests of the minute. With one: those of the bucket.
+    SELECT
+        cluster_id,
+        date_trunc('hour', event_time) AS hour,
+        principal,
+        client_id,
+        api,
+        CAST(NULL AS INT) AS bucket,
+        timed_requests AS requests,
+        request_count,
+        throttled_requests,
+        waited_time_ms,
+        line_count
+    FROM request_times
+    UNION ALL
+    SELECT
+        cluster_id,
+        date_trunc('hour', event_time) AS hour,
+        principal,
+        client_id,
+        api,
+        waited.bucket,
+        waited.requests,
+        0 AS request_count,
+        0 AS throttled_requests,
+        0e0 AS waited_time_ms,
+        0 AS line_count
+    FROM (SELECT *, explode(waited_histogram) AS waited FROM request_times) AS exploded
+),
+summed AS (
+    SELECT
+        cluster_id,
+        hour,
+        principal,
+        client_id,
+        api,
+        bucket,
+        sum(requests) AS requests,
+        sum(request_count) AS request_count,
+        sum(throttled_requests) AS throttled_requests,
+        sum(waited_time_ms) AS waited_time_ms,
+        sum(line_count) AS line_count
+    FROM counted
+    GROUP BY cluster_id, hour, principal, client_id, api, bucket
+),
+ranked AS (
+    SELECT
+        *,
+        sum(CASE WHEN bucket IS NULL THEN requests END) OVER of_client AS timed,
+        -- Requests that did not wait are in no bucket: they come first.
+        sum(CASE WHEN bucket IS NULL THEN requests ELSE -requests END) OVER of_client
+        + sum(CASE WHEN bucket IS NULL THEN 0 ELSE requests END) OVER by_wait AS up_to,
+        CASE WHEN bucket IS NULL THEN 0e0 ELSE round(power(2e0, (bucket + 1) / 8e0), 4) END AS upper_ms
+    FROM summed
+    WINDOW
+        of_client AS (PARTITION BY cluster_id, hour, principal, client_id, api),
+        by_wait AS (
+            PARTITION BY cluster_id, hour, principal, client_id, api
+            ORDER BY coalesce(bucket, -100000)
+        )
+)
+
+SELECT
+    *,
+    CAST(sum(request_count) AS BIGINT) AS request_count,
+    CAST(max(timed) AS BIGINT) AS timed_requests,
+    CAST(sum(throttled_requests) AS BIGINT) AS throttled_requests,
+    sum(waited_time_ms) / nullif(max(timed), 0) AS mean_ms,
+    min(CASE WHEN timed > 0 AND 100 * up_to >= 50 * timed THEN upper_ms END) AS p50_ms,
+    min(CASE WHEN timed > 0 AND 100 * up_to >= 95 * timed THEN upper_ms END) AS p95_ms,
+    min(CASE WHEN timed > 0 AND 100 * up_to >= 99 * timed THEN upper_ms END) AS p99_ms,
+    CAST(sum(line_count) AS BIGINT) AS line_count
+FROM ranked
+GROUP BY cluster_id, hour, principal, client_id, api
