@@ -171,9 +171,9 @@ def names(lines: list[str]) -> tuple[str, ...]:
 
 def first(lines: list[str], described: Iterable[Named]) -> tuple[str, ...]:
     """The columns whose largest values a list of rows begins with. Raises HeadError."""
-    read, known = names(lines), [column.name for column in described]
-    if wrong := [name for name in read if name not in known]:
-        raise HeadError(f"first: no column {wrong[0]}{near(wrong[0], known)}")
+    read, columns_there = names(lines), [column.name for column in described]
+    if wrong := [name for name in read if name not in columns_there]:
+        raise HeadError(f"first: no column {wrong[0]}{near(wrong[0], columns_there)}")
     return read
 
 

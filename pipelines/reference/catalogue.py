@@ -73,12 +73,12 @@ def checked_name(name: str) -> str:
         if re.fullmatch(r"\w+", name) is None or get_close_matches(name, _described(), 1, _TYPO):
             raise
         try:
-            found = dict.fromkeys(hit.name for hit in search([name]) if hit.column is None)
+            about = dict.fromkeys(hit.name for hit in search([name]) if hit.column is None)
         except NoRelationError:
             raise error from None
-        if not found:
+        if not about:
             raise
-        listed = ", ".join([*found][:_MOST_NEAR])
+        listed = ", ".join([*about][:_MOST_NEAR])
         hint = f"about {name}: {listed}; `quotaflow tables {name}` says what each answers"
         raise ConfigError(f"no table {name} ({hint})") from None
 
@@ -142,8 +142,8 @@ def search(words: Iterable[str], note: Callable[[str], None] = lambda _: None) -
     names, then a name, a question, a meaning, and at last columns. Raises NoRelationError if
     nothing has any.
     """
-    said = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
-    lowered = [word for word in said if word not in _FILLERS] or said
+    all_words = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
+    lowered = [word for word in all_words if word not in _FILLERS] or all_words
     nothing = (
         f"no table, view or column has {' and '.join(map(repr, lowered))} in its name or meaning"
     )
@@ -196,7 +196,7 @@ def _match(
     texts = (name, each.question, _first_sentence(each.comment), f"{name} {each.comment}")
     rank = next((place for place, text in enumerate(texts) if _has(text, words)), len(texts))
     stems = frozenset(map(_stem, words))
-    places = {said: names.index(name) for said, names in _synonyms(stems) if name in names}
+    places = {each: names.index(name) for each, names in _synonyms(stems) if name in names}
     meant = frozenset[str]().union(*places)
     everything = " ".join([*texts, *(f"{column.name} {column.comment}" for column in each.columns)])
     is_meant = meant and _has(everything, [word for word in words if _stem(word) not in meant])
@@ -212,8 +212,8 @@ def _synonyms(stems: frozenset[str]) -> list[tuple[frozenset[str], list[str]]]:
 
     What several words mean together counts instead of what each of them means.
     """
-    said = [(words, names) for words, names in _all_synonyms().items() if words <= stems]
-    return [each for each in said if not any(each[0] < words for words, _ in said)]
+    phrases = [(words, names) for words, names in _all_synonyms().items() if words <= stems]
+    return [each for each in phrases if not any(each[0] < words for words, _ in phrases)]
 
 
 @cache
