@@ -1,6 +1,6 @@
 """The value before and after each change of a config or quota, by the log and by snapshots."""
 
-from ...rows import Row, altered, at, config, limited, quota
+from ...rows import Row, altered, at, config, limited, quota, row
 from .view_tables import Picked, Tables, assert_shown, picked
 
 ORDERS = {"entity_type": "topic", "entity_name": "orders"}
@@ -19,7 +19,14 @@ def in_snapshot(second: float, value: str | None) -> Row:
     return config(second, RETENTION, value, **ORDERS)
 
 
-LOG, SNAPSHOT = "request_log", "snapshot"
+def written(second: float, value: str | None, **others: object) -> Row:
+    """A change that quotaflow wrote and read back."""
+    did = "DELETE" if value is None else "SET"
+    given = ORDERS | {"step": "done", "purpose": "apply", "operation": did} | others
+    return row("config_changes", second, given, config_key=RETENTION, config_value=value)
+
+
+LOG, SNAPSHOT, OURS = "request_log", "snapshot", "quotaflow"
 SEEN = {"configs": [in_snapshot(0, "1"), in_snapshot(60, "5")]}
 BEFORE = {"configs": [in_snapshot(0, "1")]}
 OF_ANY_CLIENT_ID = "a quota of any client id of a user"
@@ -43,7 +50,46 @@ CASES: dict[str, tuple[Tables, Picked]] = {
     ),
     "the log does not show the value": (
         SEEN | {"config_alterations": [altered(50, RETENTION, None, operation="SET")]},
-        [(at(50), LOG, "1", True, None, False), (at(60), SNAPSHOT, None, False, "5", True)],
+        [(at(50), LOG, "1", True, "5", True)],
+    ),
+    "the log shows the value of neither of two": (
+        SEEN
+        | {"config_alterations": [altered(s, RETENTION, None, operation="SET") for s in (40, 50)]},
+        [(at(40), LOG, "1", True, None, False), (at(50), LOG, None, False, "5", True)],
+    ),
+    "the log does not show that nothing changed": (
+        {"configs": [in_snapshot(0, "1"), in_snapshot(60, "1"), in_snapshot(90, "2")]}
+        | {"config_alterations": [altered(50, RETENTION, None, operation="SET")]},
+        [(at(90), SNAPSHOT, "1", True, "2", True)],
+    ),
+    "written by quotaflow, and the log ended": (
+        BEFORE | {"config_changes": [written(50, "5"), written(70, None)]},
+        [(at(50), OURS, "1", True, "5", True), (at(70), OURS, "5", True, None, True)],
+    ),
+    "written by quotaflow, and in the log": (
+        BEFORE | {"config_alterations": [in_log(50, "5")], "config_changes": [written(51, "5")]},
+        [(at(50), LOG, "1", True, "5", True)],
+    ),
+    "of what quotaflow wrote the log does not show the value": (
+        BEFORE
+        | {
+            "config_alterations": [altered(50, RETENTION, None, operation="SET")],
+            "config_changes": [written(51, "5")],
+        },
+        [(at(50), LOG, "1", True, "5", True)],
+    ),
+    # Whose value it was then is not known.
+    "quotaflow wrote much later": (
+        BEFORE
+        | {
+            "config_alterations": [altered(50, RETENTION, None, operation="SET")],
+            "config_changes": [written(500, "5")],
+        },
+        [(at(50), LOG, "1", True, None, False), (at(500), OURS, None, False, "5", True)],
+    ),
+    "not written": (
+        BEFORE | {"config_changes": [written(50, "5", step=step) for step in ("begun", "refused")]},
+        [],
     ),
     "nothing is older": (
         {"config_alterations": [in_log(50, "5")]},
@@ -58,7 +104,7 @@ CASES: dict[str, tuple[Tables, Picked]] = {
             "configs": [config(0, LIST, "0:1", **ORDERS), config(60, LIST, "0:1,1:1", **ORDERS)],
             "config_alterations": [altered(50, LIST, "1:1", operation="APPEND")],
         },
-        [(at(50), LOG, "0:1", True, None, False), (at(60), SNAPSHOT, None, False, "0:1,1:1", True)],
+        [(at(50), LOG, "0:1", True, "0:1,1:1", True)],
     ),
     "set again to what it was": (
         {"configs": [in_snapshot(0, "5")], "config_alterations": [in_log(50, "5")]},

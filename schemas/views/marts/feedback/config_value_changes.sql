@@ -4,10 +4,11 @@
 -- level: admin_api
 -- question: Changes of configs. What was each config or quota before and after a change, and who
 --   made it?
--- description: Values before and after each change, by the request log and by snapshots. The log has
---   changes between two snapshots, snapshots have those that the log does not show. A change that both
---   have is one row, unless the log does not show its value: then the value comes with the snapshot.
---   Brokers whose clocks differ can have changes in another order than they happened.
+-- description: Values before and after each change, by the request log, by records of what quotaflow
+--   wrote, and by snapshots. The log has changes between two snapshots, snapshots have those that the
+--   log does not show. A change that several have is one row: where the log does not show its value,
+--   the value is that of the record, or of the snapshot that follows. Brokers whose clocks differ can
+--   have changes in another order than they happened.
 -- columns:
 --   from accepted_alterations: cluster_id
 --   changed_at: when the broker completed the request; by a snapshot: its time, so the change is not
@@ -20,7 +21,7 @@
 --     known to be harmless to show, or the request before only appended to it or took from it, or
 --     nothing is older than this change
 --   is_after_known: false: the value is not shown, or is the outcome of APPEND or SUBTRACT
---   known_by: request_log or snapshot
+--   known_by: request_log, quotaflow (it wrote the change, and read it back) or snapshot
 --   from accepted_alterations: principal, client_id, client_address, operation
 WITH snapshot_rows AS (
     SELECT
@@ -71,7 +72,7 @@ first_snapshots AS (
     FROM snapshot_rows
     GROUP BY cluster_id
 ),
-values_over_time AS (
+seen AS (
     SELECT
         cluster_id,
         event_time,
@@ -113,12 +114,62 @@ values_over_time AS (
         0 AS source_offset,
         0 AS position
     FROM snapshot_rows
+    UNION ALL
+    SELECT
+        cluster_id,
+        event_time,
+        entity_type,
+        coalesce(entity_name, '') AS entity_name,
+        entity_client_id,
+        config_key,
+        config_value,
+        true AS is_known,
+        'quotaflow' AS known_by,
+        CAST(NULL AS STRING) AS principal,
+        CAST(NULL AS STRING) AS client_id,
+        CAST(NULL AS STRING) AS client_address,
+        operation,
+        CAST(NULL AS STRING) AS api,
+        event_time AS snapshot_time,
+        0 AS source_partition,
+        0 AS source_offset,
+        0 AS position
+    FROM config_changes
+    WHERE step = 'done' AND purpose IN ('apply', 'restore')
+),
+followed AS (
+    SELECT
+        *,
+        -- What follows a change that the log does not show whole. Quotaflow reads back at once.
+        NOT coalesce(is_known, false)
+        AND coalesce(lead(is_known) OVER in_order, false)
+        AND (
+            lead(known_by) OVER in_order = 'snapshot'
+            OR (
+                lead(known_by) OVER in_order = 'quotaflow'
+                AND lead(operation) OVER in_order = operation
+                AND unix_micros(lead(event_time) OVER in_order) - unix_micros(event_time) < 60000000
+            )
+        ) AS takes_next,
+        lead(config_value) OVER in_order AS next_value
+    FROM seen
+    WINDOW in_order AS (
+        PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
+        ORDER BY event_time, known_by, source_partition, source_offset, position
+    )
+),
+values_over_time AS (
+    SELECT
+        *,
+        CASE WHEN takes_next THEN next_value ELSE config_value END AS value_since,
+        coalesce(is_known, false) OR coalesce(takes_next, false) AS is_value_known
+    FROM followed
 ),
 with_before AS (
     SELECT
         *,
-        lag(config_value) OVER in_order AS value_before,
-        lag(is_known) OVER in_order AS is_prior_known
+        lag(value_since) OVER in_order AS value_before,
+        lag(is_value_known) OVER in_order AS is_prior_known
     FROM values_over_time
     WINDOW in_order AS (
         PARTITION BY cluster_id, entity_type, entity_name, entity_client_id, config_key
@@ -143,7 +194,7 @@ changes AS (
     LEFT JOIN first_snapshots USING (cluster_id)
     -- The first snapshot finds values, no changes.
     WHERE
-        with_before.known_by = 'request_log'
+        with_before.known_by <> 'snapshot'
         OR with_before.is_prior_known IS NOT NULL
         OR with_before.snapshot_time > first_snapshots.first_snapshot
 )
@@ -151,9 +202,7 @@ changes AS (
 SELECT
     *,
     event_time AS changed_at,
-    config_value AS value_after,
-    coalesce(is_known, false) AS is_after_known
+    value_since AS value_after,
+    is_value_known AS is_after_known
 FROM changes
-WHERE NOT (
-    is_before_known AND coalesce(is_known, false) AND (value_before IS NOT DISTINCT FROM config_value)
-)
+WHERE NOT (is_before_known AND is_value_known AND (value_before IS NOT DISTINCT FROM value_since))
