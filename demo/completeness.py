@@ -14,14 +14,15 @@ from quotaflow.schemas.view import View
 
 FILLED = frozenset(
     {
-        *("moving_replicas", "ongoing_moves", "throttle_leftovers", "cordoned_brokers"),
+        *("moving_replicas", "ongoing_moves", "cordoned_brokers"),
         *("share_fetches", "share_group_health", "streams_applications", "why_groups_lag"),
         *("remote_reads", "remote_reads_by_hour", "remote_read_advice", "log_start_divergence"),
         *("producer_rack_advice", "unknown_racks", "needless_costs"),
     }
 )
-"""What the demo has rows of, though heads allow none: it moves replicas, leaves a throttle over,
-cordons a broker, has a share group, and its past has what its brokers and clients cannot do."""
+"""What the demo has rows of, though heads allow none: it moves replicas, cordons a
+broker, has a share group, and its past has what its brokers and clients cannot do. A throttle that is
+left over is removed by its plan."""
 
 
 def heads_of_all() -> dict[str, Table | View]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ... import case_tables
-from ...rows import Row, at, broker_config, config, counted, setting
+from ...rows import Row, altered, at, broker_config, config, counted, row, setting
 from .view_tables import Picked, Tables, assert_shown
 
 NOW = 3_600
@@ -78,6 +78,16 @@ def throttle(*configs: Row, snapshots: list[Row] | None = None, **others: list[R
     return {"configs": [*configs], "pipeline_progress": progress} | others
 
 
+def altered_since(key: str, **others: Any) -> Row:
+    """The throttle was removed after the last snapshot."""
+    return altered(NOW + 9, key, None, **{"entity_name": "t"} | others)
+
+
+def taken_back(step: str = "done") -> Row:
+    entity = {"entity_type": "topic", "entity_name": "t", "config_key": LISTED}
+    return row("config_changes", NOW + 9, entity, step=step, purpose="apply", operation="DELETE")
+
+
 LIST, RATED = ("stale_list", "t", float(NOW)), ("stale_rate", "1", float(NOW))
 BEHIND = [replica(0, 2, is_in_sync=False)]
 LEFT: dict[str, tuple[Tables, Picked]] = {
@@ -85,6 +95,31 @@ LEFT: dict[str, tuple[Tables, Picked]] = {
     "a rate of all brokers": (throttle(rate(0, "DYNAMIC_DEFAULT_BROKER_CONFIG")), [RATED]),
     "a static rate throttles nothing": (throttle(rate(0, "STATIC_BROKER_CONFIG")), []),
     "removed since": (throttle(listing(0), listing(60, None)), []),
+    "the log shows that it was removed since": (
+        throttle(listing(0), rate(0), config_alterations=[altered_since(LISTED)]),
+        [RATED],
+    ),
+    "the topic was deleted since": (
+        throttle(listing(0), config_alterations=[altered_since(LISTED, config_key=None)]),
+        [],
+    ),
+    "quotaflow removed it since": (throttle(listing(0), config_changes=[taken_back()]), []),
+    "who tried to remove it was refused": (
+        throttle(listing(0), config_alterations=[altered_since(LISTED, error_code=42)]),
+        [LIST],
+    ),
+    "quotaflow could not remove it": (
+        throttle(listing(0), config_changes=[taken_back(step="refused")]),
+        [LIST],
+    ),
+    "another topic's was removed since": (
+        throttle(listing(0), config_alterations=[altered_since(LISTED, entity_name="other")]),
+        [LIST],
+    ),
+    "removed and set again before the snapshot": (
+        throttle(listing(0), config_alterations=[altered_since(LISTED, event_time=at(NOW - 9))]),
+        [LIST],
+    ),
     "an empty list": (throttle(listing(0, "")), []),
     "set just now": (throttle(listing(NOW - 60)), []),
     "conf waits longer": (

@@ -2,17 +2,18 @@
 -- grain: one row per replication throttle that was set and not needed in all of its last time
 -- area: replication
 -- level: admin_api
--- description: Rates and lists of throttled replicas (KIP-73) that are left over, by snapshots alone:
---   they are as old as replication.stale_throttle_s, and in that time no snapshot found a
---   reassignment, or a replica out of sync, that they would slow down. Who set them is not known
---   without a request log: throttle_checks has that, and what happens between two snapshots.
+-- description: Rates and lists of throttled replicas (KIP-73) that are left over, by snapshots: they
+--   are as old as replication.stale_throttle_s, and in that time no snapshot found a reassignment, or
+--   a replica out of sync, that they would slow down. What the request log, or a record of quotaflow,
+--   shows to be altered after the last snapshot is left out. Who set them is not known without a
+--   request log: throttle_checks has that, and what happens between two snapshots.
 -- empty: where nothing is left over
 -- columns:
 --   from current_configs: cluster_id, entity_type, entity_name, config_key, config_value,
 --     config_source
 --   finding: stale_list or stale_rate, as in throttle_checks
 --   first_seen_at: time of the first snapshot that found this value
---   snapshot_time: time of the last snapshot of configs
+--   snapshot_time: time of the last snapshot of configs: as of then the throttle was set
 --   age_s: from first_seen_at to snapshot_time, in seconds
 WITH taken AS (
     SELECT
@@ -67,6 +68,30 @@ throttles AS (
             )
         )
 ),
+-- Without a key: all configs of the entity.
+later AS (
+    SELECT cluster_id, entity_type, entity_name, config_key, event_time
+    FROM config_alterations
+    WHERE error_code = 0 AND entity_type IN ('topic', 'broker')
+    UNION ALL
+    SELECT cluster_id, entity_type, entity_name, config_key, event_time
+    FROM config_changes
+    WHERE step = 'done' AND purpose IN ('apply', 'restore') AND entity_type IN ('topic', 'broker')
+),
+altered AS (
+    SELECT DISTINCT
+        throttles.cluster_id,
+        throttles.entity_type,
+        throttles.entity_name,
+        throttles.config_key
+    FROM throttles
+    INNER JOIN later
+        ON throttles.cluster_id = later.cluster_id
+            AND throttles.entity_type = later.entity_type
+            AND throttles.entity_name = later.entity_name
+            AND throttles.config_key = coalesce(later.config_key, throttles.config_key)
+            AND later.event_time > throttles.snapshot_time
+),
 -- Periods in which something of a topic moved or was behind. Null: not over.
 moves AS (
     SELECT
@@ -108,8 +133,14 @@ stale AS (
             AND throttles.entity_name = uses.topic
     LEFT JOIN cluster_uses
         ON throttles.cluster_id = cluster_uses.cluster_id AND throttles.entity_type = 'broker'
+    LEFT JOIN altered
+        ON throttles.cluster_id = altered.cluster_id
+            AND throttles.entity_type = altered.entity_type
+            AND throttles.entity_name = altered.entity_name
+            AND throttles.config_key = altered.config_key
     WHERE
-        throttles.age_s >= throttles.stale_after_s
+        altered.config_key IS NULL
+        AND throttles.age_s >= throttles.stale_after_s
         AND throttles.watched_s >= throttles.stale_after_s
         AND coalesce(uses.is_now, cluster_uses.is_now, 0) = 0
         AND (
