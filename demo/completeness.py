@@ -21,8 +21,7 @@ FILLED = frozenset(
     }
 )
 """What the demo has rows of, though heads allow none: it moves replicas, cordons a
-broker, has a share group, and its past has what its brokers and clients cannot do. A throttle that is
-left over is removed by its plan."""
+broker, has a share group, and its past has what its brokers and clients cannot do."""
 
 
 def heads_of_all() -> dict[str, Table | View]:

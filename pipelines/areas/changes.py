@@ -9,16 +9,30 @@ from quotaflow.pipelines.reasons.wording import name
 from quotaflow.udfs.counted import counted
 
 NAME = "changes"
-TABLES = ("config_alterations",)
+TABLES = ("config_alterations", "config_changes")
 
 _MAX_CHANGES = 50
 # What was altered at all brokers alike is one change.
+_SEEN = (
+    "SELECT cluster_id, event_time, principal, client_id, entity_type, entity_name, "
+    "entity_client_id, config_key, operation, config_value, error_code, false AS is_own "
+    "FROM config_alterations "
+    # What quotaflow wrote while no line of it came: the log ended, or lost it.
+    "UNION ALL SELECT cluster_id, event_time, NULL, NULL, entity_type, coalesce(entity_name, ''), "
+    "entity_client_id, config_key, operation, coalesce(operand, config_value), 0, true "
+    "FROM config_changes AS own WHERE step = 'done' AND purpose IN ('apply', 'restore') "
+    "AND NOT EXISTS (SELECT 1 FROM config_alterations AS logged "
+    "WHERE logged.cluster_id = own.cluster_id AND logged.entity_type = own.entity_type "
+    "AND logged.entity_name = coalesce(own.entity_name, '') "
+    "AND logged.config_key = own.config_key AND logged.operation = own.operation "
+    "AND abs(unix_micros(logged.event_time) - unix_micros(own.event_time)) < 60000000)"
+)
 _ALTERED = (
     "SELECT max(event_time) AS event_time, principal, client_id, entity_type, "
-    "string_agg(DISTINCT entity_name, ', ' ORDER BY entity_name) AS entity_name, "
+    "is_own, string_agg(DISTINCT entity_name, ', ' ORDER BY entity_name) AS entity_name, "
     "entity_client_id, config_key, operation, config_value, changes.error_code, "
     "names.error_name FROM (SELECT *, CASE WHEN entity_type = 'broker' THEN '' ELSE entity_name "
-    "END AS entity FROM config_alterations "
+    f"END AS entity FROM ({_SEEN}) AS seen "
     "WHERE {of_cluster} AND event_time >= {day} AND event_time < {until} "
     "AND ((entity_type = 'user' AND ({is_entity_user} OR entity_name = '')) "
     "OR (entity_type = 'client-id' AND ({is_entity_client} OR entity_name = '')) "
@@ -29,7 +43,7 @@ _ALTERED = (
     "AND {within:event_time}))))) AS changes "
     "LEFT JOIN error_names AS names ON changes.error_code = names.error_code "
     "GROUP BY entity, principal, client_id, entity_type, entity_client_id, config_key, operation, "
-    "config_value, changes.error_code, names.error_name "
+    "config_value, changes.error_code, names.error_name, is_own "
     "ORDER BY entity_type = 'broker', event_time DESC, entity_name, config_key "
     f"LIMIT {_MAX_CHANGES}"
 )
@@ -146,8 +160,9 @@ def _altered(row: Row) -> Finding:
     refused = ""
     if row["error_code"]:
         refused = f"; the broker refused it: {row['error_name'] or row['error_code']}"
+    by = "quotaflow" if row["is_own"] else name(row, "principal")
     return Finding(
-        text=f"{moment(row['event_time'])}: {name(row, 'principal')} {did}{refused}.",
-        evidence_table="config_alterations",
+        text=f"{moment(row['event_time'])}: {by} {did}{refused}.",
+        evidence_table="config_changes" if row["is_own"] else "config_alterations",
         evidence=row,
     )

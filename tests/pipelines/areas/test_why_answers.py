@@ -18,7 +18,20 @@ from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...rows import HOSTILE, Row, alert, altered, at, choice, gauge, push, request, used
+from ...rows import (
+    HOSTILE,
+    Row,
+    alert,
+    altered,
+    at,
+    choice,
+    gauge,
+    limited,
+    push,
+    request,
+    used,
+)
+from ...rows import row as table_row
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.limit_rows import offenders
 from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
@@ -257,6 +270,28 @@ def test_changes_are_of_brokers_that_it_uses(tmp_path: Path) -> None:
     make_tables(warehouse, {"quota_usage": [DAVE], "config_alterations": of_brokers})
     rows = [row for row in rows_of(FolderReader(warehouse), "dave") if row["area"] == "changes"]
     assert [row["evidence"]["entity_name"] for row in rows] == [", 1"]
+
+
+def test_what_quotaflow_wrote_after_the_end_of_the_log_is_a_change_and_what_the_log_has_is_one(
+    tmp_path: Path,
+) -> None:
+    warehouse = at_folder(tmp_path)
+    kept = {"entity_type": "user", "entity_name": "dave", "config_key": "producer_byte_rate"}
+    ended = {"step": "done", "purpose": "apply", "operation": "SET", "config_value": "5"}
+    taken_back = ended | {"operation": "DELETE", "config_value": None, "purpose": "restore"}
+    written = [
+        table_row("config_changes", second, kept | given)
+        for second, given in ((2, ended), (40, taken_back), (41, ended | {"step": "refused"}))
+    ]
+    logged = [limited(1, "producer_byte_rate", "5", entity_name="dave")]
+    content = {"quota_usage": [DAVE], "config_alterations": logged, "config_changes": written}
+    make_tables(warehouse, content)
+    rows = rows_of(FolderReader(warehouse), "dave")
+    texts = [each["finding"] for each in rows if each["area"] == "changes"]
+    assert [text.partition(" UTC: ")[2] for text in texts] == [
+        "quotaflow deleted producer_byte_rate of user dave.",
+        "User:admin set producer_byte_rate of user dave to 5.",
+    ]
 
 
 def test_a_value_that_the_log_hides_is_left_out(tmp_path: Path) -> None:
