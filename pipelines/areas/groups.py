@@ -117,20 +117,23 @@ def _cause(row: Row) -> str:
 
 
 def _lag(row: Row) -> str:
-    age = "" if row["lag_s"] is None else f", the oldest {texts.duration(row['lag_s'] * 1e3)} old"
+    oldest = row["lag_s"]
+    age = "" if oldest is None else f", the oldest {texts.duration(oldest * 1e3)} old"
     caught = row["caught_up_in_s"]
-    until = "" if caught is None else f", it catches up in {texts.duration(caught * 1e3)}"
+    until = (
+        "" if caught is None else f", and the group catches up in {texts.duration(caught * 1e3)}"
+    )
     lag = amount(row["lag"])
     trend = _TRENDS.get(row["trend"], row["trend"])
-    left = f"{lag} {noun(lag, 'record is', 'records are')} left{age}; {trend}{until}"
-    return f"{name(row, 'group_id')} lags behind {name(row, 'topic')}: {left}"
+    behind = f"{lag} {noun(lag, 'record')} behind in {name(row, 'topic')}"
+    return f"Group {name(row, 'group_id')} is {behind}{age}; {trend}{until}"
 
 
 _TRENDS = {
     "growing": "the lag grows",
-    "blocked": "it reads nothing",
+    "blocked": "the group reads nothing",
     "shrinking": "the lag shrinks",
     "steady": "the lag is steady",
-    "went_back": "it went back to earlier offsets",
+    "went_back": "the group went back to earlier offsets",
     "unknown": "whether the lag grows is not known",
 }

@@ -17,8 +17,8 @@ OF_ALICE = ("No client quota limits it.",)
 OF_MALLORY = (
     "User:mallory took new producer ids at up to ",
     "brokers do not limit it (KIP-936)",
-    " new producer ids: a new producer is made for every few requests. In numbers: ",
-    "next: keep one producer and close it at the end",
+    " new producer ids: the program makes a new producer for every few requests. In numbers: ",
+    "next: keep one producer, and close it when the program ends",
     "No client quota limits it.",
 )
 
@@ -39,8 +39,8 @@ def test_what_holds_a_client_back_is_told(
 def test_the_verdict_comes_first(filled: Path, command: Command) -> None:
     output = command("why", "dave", *in_options(f"warehouse.path={filled}")).out
     words = " ".join(output.split())
-    assert words.startswith("rdk-exports-dave is slow: PRODUCE waits ")
-    assert " of it for a quota." in words
+    assert words.startswith("rdk-exports-dave is slow: each PRODUCE request waits ")
+    assert " % for a quota." in words
     assert "of user dave, set by User:admin at " in words
     assert "--entity-type users --entity-name dave --add-config producer_byte_rate=" in words
     assert len(output.splitlines()) <= MAX_LINES

@@ -56,4 +56,6 @@ def test_without_throttled_requests_nothing_is_said_of_a_replay(
 ) -> None:
     step = step_of(tmp_path, sent)
     assert "replay" not in step
-    assert step.startswith("spread its requests over time, or raise the quota: kafka-configs.sh")
+    assert step.startswith(
+        "spread the client's requests over time, or raise the quota: kafka-configs.sh"
+    )

@@ -477,7 +477,7 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     assert ">since 2026-11-21 11:56" in carded["lag"].line, "when the oldest record left came"
     assert repeated(list(carded.values())) >= set(OF_BAD.values())
     assert f"{BAD} is slow" in page
-    assert f"{BAD} lags behind" in page
+    assert f"Group {BAD} is" in page
     assert f"move of {BAD}-" in page
     tables = open_tables(conf, at(-1), at(120))
     every = read_notifications(tables, conf, at(-1), at(120))

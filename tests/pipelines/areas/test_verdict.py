@@ -58,7 +58,9 @@ def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Pat
     # A window of a quota that is throttled can begin in the minute before.
     rows["quota_usage"][-1] |= {"event_time": at(60 * 25 - 1), "period_s": 11}
     assert "set by User:admin at " in " ".join(verdict_of(tmp_path / "b", rows).lines("bad"))
-    assert text.startswith("bad is slow: PRODUCE waits 905 ms on average, 99 % of it for a quota.")
+    assert text.startswith(
+        "bad is slow: each PRODUCE request waits 905 ms on average, 99 % for a quota."
+    )
     assert "quota 900 ms · broker" in text
     assert (
         "producer_byte_rate 1.0 kB/s of user bad, set by User:admin at 2026-11-21 12:24:00" in text
@@ -109,7 +111,7 @@ def test_a_verdict_is_at_most_twelve_lines_of_eighty_characters(
     lines = list(verdict_of(tmp_path, rows, client["principal"]).lines(client["principal"]))
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines[:-1])) <= WIDTH
-    assert " is slow: PRODUCE waits 40" in " ".join(" ".join(lines).split())
+    assert " is slow: each PRODUCE request waits 40" in " ".join(" ".join(lines).split())
 
 
 def test_a_topic_has_its_own_symptom_first(tmp_path: Path) -> None:
@@ -125,7 +127,9 @@ def test_a_topic_has_its_own_symptom_first(tmp_path: Path) -> None:
     assert verdict.sentence.startswith("The move of orders-0 to broker ")
     assert "throttle_checks" in (verdict.causes[0].step or "")
     assert [each.text.split(":")[0] for each in verdict.others] == ["bad is slow"]
-    assert verdict_of(tmp_path, {}, "bad").sentence.startswith("bad is slow: PRODUCE waits ")
+    assert verdict_of(tmp_path, {}, "bad").sentence.startswith(
+        "bad is slow: each PRODUCE request waits "
+    )
 
 
 def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> N
 def test_a_slow_broker_has_who_waits_for_it(tmp_path: Path, name: str) -> None:
     slow = [row for n in range(4) for row in minutes(f"User:u{n}", {"local": 400.0})]
     verdict = verdict_of(tmp_path, {"request_times": slow, "quota_usage": SEEN}, name)
-    waits = "4 of 4 clients wait 402 ms on average, 99 % of it in the broker"
+    waits = "4 of 4 clients wait 402 ms on average, 99 % while the broker processes requests"
     assert verdict.sentence == f"Broker 1 is slow: {waits}."
     assert "disks" in (verdict.causes[0].step or "")
 

@@ -227,11 +227,11 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
     (row,) = (row for row in rows_of(FolderReader(warehouse), name) if row["area"] == "groups")
     assert (row["state"], row["topic"]) == (PROBLEM, "t")
     assert row["finding"] == (
-        "g lags behind t: 1,100 records are left, the oldest 11 min old; the lag grows. Cause 1: a "
+        "Group g is 1,100 records behind in t, the oldest 11 min old; the lag grows. Cause 1: a "
         "quota stops its fetches (consumer_byte_rate); sure: 95 %; evidence: throttle time share "
         "0.508, quota 500,000."
     )
-    assert row["next_step"].startswith("raise consumer_byte_rate of its clients")
+    assert row["next_step"].startswith("raise consumer_byte_rate of the group's clients")
 
 
 @pytest.mark.faults
@@ -251,8 +251,10 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     (accused,) = [
         row for row in rows_of(FolderReader(warehouse), "dave") if row["state"] == PROBLEM
     ][-1:]
-    assert ": a new producer is made for every few requests. " in accused["finding"]
-    assert accused["next_step"].startswith("keep one producer and close it at the end; ")
+    assert ": the program makes a new producer for every few requests. " in accused["finding"]
+    assert accused["next_step"].startswith(
+        "keep one producer, and close it when the program ends; "
+    )
     make_tables(warehouse, content | {"producer_id_bursts": [deploy]})
     rows = [
         row for row in rows_of(FolderReader(warehouse), "grace") if row["area"] == "producer_ids"

@@ -139,7 +139,7 @@ def test_a_rate_of_replication_is_planned_where_conf_says_so(
     printed = plan(code=3).out
     assert f"broker 1 in cluster c1: {RATE} = 4000000" in printed
     assert f"--entity-type brokers --entity-name 1 --add-config {RATE}=4000000" in printed
-    assert "rate now 2.0 MB/s, set by User:admin" in printed
+    assert "the rate is 2.0 MB/s now, set by User:admin" in printed
     assert f"  expires   {RATE} after 60 min unless renewed, then back to 2000000" in printed
     assert all(line.isprintable() for line in printed.splitlines())
     first = plan("--json", code=3).rows[0]
@@ -153,9 +153,10 @@ def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Wareh
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
     make_tables_and_answers(warehouse, seen_now(content))
     errors = plan().err
-    assert "broker 1: replication.manage of conf is false; else 4.0 MB/s" in errors
-    assert "topic u: it is left over, but replication.cleanup_principals" in errors
-    assert "does not list who set it: a login before the request log began" in errors
+    assert "broker 1: replication.manage of conf is false: to allow" in errors
+    assert "; the advised rate is 4.0 MB/s; the capacity is" in errors
+    assert "topic u: the throttle is left over, but replication.cleanup_principals" in errors
+    assert "the login that set it: an unknown login (before the request log began)" in errors
     assert all(line.isprintable() for line in errors.splitlines())
 
 

@@ -291,8 +291,8 @@ def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: End
         make_table(folder, TABLES["producer_id_bursts"], ongoing)
         deliver(conf, NOW)
     assert texts(server) == [
-        "User:eve as app-* at 10.0.0.5 took 39 producer ids; its clients restart again "
-        "and again; find out why its clients end, and let their supervisor wait longer before "
+        "User:eve as app-* at 10.0.0.5 took 39 producer ids; the clients restart again "
+        "and again; find out why the clients end, and let their supervisor wait longer before "
         "each restart"
     ]
 

@@ -167,8 +167,8 @@ def test_a_limit_is_planned_with_its_harm() -> None:
     of_offender = ("producer_per_batch", "User:erin as loop at 10.0.0.5")
     assert picked([row], "reason_detail", "subject") == [of_offender]
     worded = plan_inputs.worded(row)
-    assert "keep one producer and close it at the end" in worded.reason
-    assert "(3 at 3 brokers)" in worded.reason
+    assert "keep one producer, and close it when the program ends" in worded.reason
+    assert "(3 in all at 3 brokers)" in worded.reason
 
 
 def test_what_is_blocked_asks_for_no_removal() -> None:
