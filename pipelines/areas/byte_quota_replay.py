@@ -136,7 +136,7 @@ def summary(other: ReplayedQuota, done: QuotaReplay) -> Iterator[str]:
     hit = [row for row in done.rows if row["throttled_after"] and not row["throttled_before"]]
     if hit:
         named = ", ".join(sorted({texts.label(row["client_id"]) for row in hit})[:5])
-        yield f"This quota would also throttle {named}."
+        yield f"It would throttle clients that no quota throttled so far: {named}."
     if done.now_ms is not None and done.quota_now is not None:
         yield (
             f"The same replay at today's quota, {texts.rate(done.quota_now)}, gives "

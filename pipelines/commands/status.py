@@ -14,7 +14,7 @@ from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.monitoring import health
 from quotaflow.pipelines.monitoring.health import HealthReport
-from quotaflow.pipelines.monitoring.job_health import JobHealth
+from quotaflow.pipelines.monitoring.job_health import UPKEEP, JobHealth
 from quotaflow.pipelines.terminal import grid, output, progress, texts, values
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.udfs.counted import counted
@@ -113,7 +113,10 @@ def _summary(report: HealthReport) -> Iterator[str]:
     silent = [job for job in report.jobs if job.silent_s is not None and not job.problems]
     for job in silent:
         since = texts.duration((job.silent_s or 0) * 1e3)
-        yield f"? {job.job}: silent for {since}, longer than it usually is: does its run go on?"
+        if job.job == UPKEEP:
+            yield f"? {UPKEEP}: it ran {since} ago: run `quotaflow upkeep` once a day"
+        else:
+            yield f"? {job.job}: silent for {since}, longer than it usually is: does its run go on?"
     for job in report.jobs:
         if job.rows_duplicate:
             again = counted(job.rows_duplicate, "line")
@@ -149,8 +152,14 @@ def _row(job: JobHealth, now: datetime) -> dict[str, Any]:
         "rows_1h": job.rows_in,
         "late_1h": job.rows_late,
         "quarantined_1h": job.rows_quarantined,
-        "state": "unwell" if job.problems else "well" if job.silent_s is None else "silent",
+        "state": _state(job),
     }
+
+
+def _state(job: JobHealth) -> str:
+    if job.problems or job.silent_s is None:
+        return "unwell" if job.problems else "well"
+    return "old" if job.job == UPKEEP else "silent"
 
 
 def _behind(job: JobHealth) -> str | None:

@@ -84,9 +84,13 @@ def why(
     if name is None:
         _incidents(settings, layout)
         return
-    answered = _answered(settings, name, at, lookback, is_brief=layout == Layout() and not show_all)
+    until = times.since(at, datetime.now(UTC), "--at") if at else None
+    is_brief = layout == Layout() and not show_all
+    answered = _answered(settings, name, until, lookback, is_brief=is_brief)
     for damage in answered.damages:
         output.note(damage)
+    if until and answered.end < until:
+        output.note(_earlier(answered, until))
     if layout != Layout():
         output.write(rows(answered), COLUMNS, layout)
         return
@@ -95,17 +99,23 @@ def why(
 
 
 def _answered(
-    settings: "Conf", name: str, at: str | None, lookback: str, *, is_brief: bool
+    settings: "Conf", name: str, until: datetime | None, lookback: str, *, is_brief: bool
 ) -> "WhyAnswer":
     from quotaflow.pipelines.areas.about import Period  # noqa: PLC0415  imports pyarrow
     from quotaflow.pipelines.areas.why import why as ask  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.readers import open_reader  # noqa: PLC0415
 
-    until = times.since(at, datetime.now(UTC), "--at") if at else None
     period = Period(until, timedelta(seconds=times.seconds(lookback)))
     cluster_id = settings.kafka.cluster_id
     with progress.shown("asking the tables"):
         return ask(open_reader(settings), name, period, cluster_id, settings, is_brief=is_brief)
+
+
+def _earlier(answered: "WhyAnswer", until: datetime) -> str:
+    """That the data end before the time that was asked for."""
+    end = texts.moment(answered.end)
+    gap = f"from {end} to {texts.moment(until)} UTC"
+    return f"no data of {answered.subject.name} {gap}: this is up to {end}"
 
 
 def _incidents(settings: "Conf", layout: Layout) -> None:

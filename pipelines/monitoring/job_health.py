@@ -11,6 +11,9 @@ from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.delta_log import UnreadFiles
 
 SNAPSHOT = "snapshot"
+UPKEEP = "upkeep"
+_MAX_UPKEEP_AGE_S = 2 * 86_400
+"""It is due once a day (conf/systemd)."""
 _GAPS = 3
 _MIN_SILENCE_S = 120
 """Longer than a run needs to start, and than its progress waits to be written."""
@@ -38,7 +41,8 @@ class JobFacts:
 class JobHealth:
     """The health of one job. Row counts are those of its last hour of work.
 
-    `silent_s` is the time since its last trigger, if that is longer than it usually is; else None.
+    `silent_s` is the time since its last trigger, if that is longer than it usually is, or
+    for upkeep than two days; else None.
     """
 
     job: str
@@ -128,9 +132,13 @@ def _problems(
 
 def _silent_s(facts: JobFacts, now: datetime) -> float | None:
     last = _utc(facts.row.get("last_trigger"))
-    if not _is_scheduled(facts) or last is None or facts.usual_gap_s is None:
+    if last is None:
         return None
     silent_s = (now - last).total_seconds()
+    if facts.job == UPKEEP:
+        return silent_s if silent_s > _MAX_UPKEEP_AGE_S else None
+    if not _is_scheduled(facts) or facts.usual_gap_s is None:
+        return None
     return silent_s if silent_s > max(_GAPS * facts.usual_gap_s, _MIN_SILENCE_S) else None
 
 

@@ -30,7 +30,8 @@
 --     none
 --   topics BIGINT: topics with a known name
 --   cost DOUBLE: cost of the bytes and of those known to have crossed racks, in currency; what has
---     no price in conf adds nothing; null: conf has no price
+--     no price in conf adds nothing; null: conf has no price, or a price of bytes across racks alone
+--     and the racks of no byte are known (unknown_rack_bytes is all bytes)
 --   currency STRING: currency of the prices, as conf names it
 
 WITH newest AS (
@@ -66,7 +67,10 @@ priced AS (
         days.*,
         produced_bytes * produced_per_gib / 1073741824e0 AS produced_cost,
         consumed_bytes * consumed_per_gib / 1073741824e0 AS consumed_cost,
-        cross_rack_bytes * cross_rack_per_gib / 1073741824e0 AS cross_rack_cost,
+        CASE
+            WHEN bytes > unknown_rack_bytes
+                THEN cross_rack_bytes * cross_rack_per_gib / 1073741824e0
+        END AS cross_rack_cost,
         currency
     FROM days
     LEFT JOIN current_prices AS prices USING (cluster_id)

@@ -121,7 +121,9 @@ def test_a_quota_throttles_all_that_share_it(what_if_quota: WhatIf) -> None:
         assert (row["principal"], row["requests"]) == ("User:alice", 60)
         assert row["throttled_after"] > 0
         assert row.items() >= NOBODY_WAITED.items()
-    assert "This quota would also throttle audit, exports." in printed.err
+    assert (
+        "It would throttle clients that no quota throttled so far: audit, exports." in printed.err
+    )
 
 
 USER = ("--user", "alice", "--producer-byte-rate")

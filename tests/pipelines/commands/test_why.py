@@ -121,6 +121,15 @@ def test_old_rows_are_of_a_minute_or_an_hour(why: Why) -> None:
     assert "in the minute from 12:00 UTC" in out
 
 
+def test_that_data_end_before_the_time_asked_for_is_a_note(why: Why) -> None:
+    content = {"quota_usage": [throttled(0, 60_000.0)]}
+    noted = why(content, "dave", "--at", at(600).isoformat()).err
+    ends = "2026-11-21 12:01:00"
+    assert f"no data of dave from {ends} to 2026-11-21 12:10:00 UTC: this is up to {ends}" in noted
+    assert why({}, "dave", "--at", at(30).isoformat()).err == ""
+    assert why({}, "dave").err == ""
+
+
 def test_no_command_of_the_past_changes_what_is_set_today(why: Why) -> None:
     today = used(0, 10.0, 40_000.0)
     out = why(

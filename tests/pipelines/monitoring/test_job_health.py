@@ -39,6 +39,17 @@ def test_silence_is_measured_by_what_is_usual(
 
 
 @cases(
+    ("days", "is_old"),
+    ("yesterday", 1.1, False),
+    ("more than two days ago", 2.1, True),
+)
+def test_upkeep_is_due_each_day(days: float, is_old: bool) -> None:
+    facts = JobFacts("upkeep", {"last_trigger": NOON - timedelta(days=days)})
+    health = job_health.job_health(facts, NOON, BOUNDS)
+    assert (health.silent_s is not None, health.problems) == (is_old, ())
+
+
+@cases(
     ("facts", "expected"),
     ("well", job_facts(), []),
     ("triggered just now", job_facts(last_trigger=NOON - timedelta(seconds=600)), []),

@@ -82,6 +82,28 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top() -> None:
     ) == [("consumed", 7.0, "EUR"), ("produced", 1.0, "EUR")]
 
 
+def test_bytes_without_a_known_rack_have_no_cost_of_racks() -> None:
+    prices = [setting("prices.cross_rack_per_gib", 8.0)]
+    unknown = {"client_rack": None, "broker_rack": None, "cross_rack_bytes": None}
+    known = {"client_rack": "az-a", "broker_rack": "az-a", "cross_rack_bytes": 0}
+    content = {
+        "settings": prices,
+        "traffic": [
+            moved(0, 2**30, topic="t", client_id="unknown", **unknown),
+            moved(0, 2**30, topic="t", client_id="partly", **unknown),
+            moved(0, 2**30, topic="t", client_id="partly", **known, broker_id=2),
+            moved(0, 2**30, topic="t", client_id="within", **known),
+        ],
+    }
+    for name in ("traffic_by_hour", "top_talkers"):
+        rows = view(f"{name} ORDER BY client_id", content)
+        assert picked(rows, "client_id", "cost", "unknown_rack_bytes") == [
+            ("partly", 0.0, 2**30),
+            ("unknown", None, 2**30),
+            ("within", 0.0, 0),
+        ]
+
+
 @pytest.mark.parametrize(
     ("prices", "cost"),
     [

@@ -22,9 +22,8 @@
 --   moved_cost: cost of bytes by prices.produced_per_gib or prices.consumed_per_gib, in currency; null:
 --     conf has no such price
 --   cross_rack_cost: cost of cross_rack_bytes by prices.cross_rack_per_gib, in currency; null: conf has
---     no such price
---   cost: moved_cost and cross_rack_cost; what has no price in conf adds nothing; null: conf has no
---     price
+--     no such price, or the racks of no byte are known (unknown_rack_bytes is bytes)
+--   cost: moved_cost and cross_rack_cost; what is null of them adds nothing; null: both are
 --   from current_prices: currency
 WITH hours AS (
     SELECT
@@ -57,7 +56,10 @@ priced AS (
             WHEN hours.direction = 'produced' THEN prices.produced_per_gib
             ELSE prices.consumed_per_gib
         END / 1073741824e0 AS moved_cost,
-        hours.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824e0 AS cross_rack_cost,
+        CASE
+            WHEN hours.bytes > hours.unknown_rack_bytes
+                THEN hours.cross_rack_bytes * prices.cross_rack_per_gib / 1073741824e0
+        END AS cross_rack_cost,
         prices.currency
     FROM hours
     LEFT JOIN current_prices AS prices USING (cluster_id)
