@@ -5,7 +5,8 @@
 -- question: Moves. Which replicas were moved, by whom, and when will they be done?
 -- description: Who moved which replica when (kafka-reassign-partitions), and how far the move is.
 --   Rates are those of the last two minutes with fetches of the replica, in the last week. The
---   estimate uses only what came after the throttle was changed last.
+--   estimate uses only what came after the throttle was changed last. What fetches do not show is
+--   as sizes of logs in snapshots have it (ongoing_moves).
 -- key: cluster_id, topic, partition, replica_id
 -- time: requested_time
 -- clustering: requested_time, topic
@@ -28,13 +29,18 @@
 --   joined_time TIMESTAMP: when the leader requested it in the ISR; null: not yet
 --   offsets_left BIGINT: offsets that it is yet to read before it is in sync, as of its last fetch;
 --     0 if it is done or in_place; null: cancelled, or not known
---   bytes_left DOUBLE: offsets_left times the mean size of the records that came, in bytes; null:
---     cancelled, or not known
+--   bytes_left DOUBLE: offsets_left times the mean size of the records that came, in bytes, or by
+--     bytes_left_source; null: cancelled, or not known
+--   bytes_left_source STRING: how bytes_left is known: fetches, or snapshot (sizes of logs in the
+--     last one); null: bytes_left is
 --   bytes_per_s DOUBLE: record bytes that came, per second; null: not known
 --   written_bytes_per_s DOUBLE: record bytes written into the partition, per second: the least that
 --     a throttle must let through for each follower; null: not known
---   eta_s DOUBLE: time until it is in sync, in seconds, at the pace at which offsets_left shrinks;
---     null unless state is moving, or not known
+--   eta_s DOUBLE: time until it is in sync, in seconds, at the pace at which offsets_left shrinks,
+--     or by snapshots if fetches show no pace; null: see eta_unknown
+--   eta_unknown STRING: why eta_s is null, as a code: ended (done, in_place or cancelled), stands
+--     (stuck or waiting: no fetch brings it nearer), never_converges, or no_pace (neither fetches
+--     nor snapshots show one)
 --   eta_error_s DOUBLE: by how much eta_s can be wrong, in seconds: twice the standard error that
 --     follows from how the steps differ; null: not known
 --   last_fetch_time TIMESTAMP: time of its last fetch while behind; null: none was seen
@@ -258,12 +264,32 @@ states AS (
 ),
 measured AS (
     SELECT
-        *,
+        states.*,
         CASE
-            WHEN state IN ('done', 'in_place') THEN 0
-            WHEN state <> 'cancelled' THEN offsets_behind
-        END AS offsets_left
+            WHEN states.state IN ('done', 'in_place') THEN 0
+            WHEN states.state <> 'cancelled' THEN states.offsets_behind
+        END AS offsets_left,
+        CASE WHEN states.state <> 'cancelled' THEN CAST(sizes.bytes_left AS DOUBLE) END
+            AS snapshot_bytes_left,
+        sizes.eta_s AS snapshot_eta_s
     FROM states
+    LEFT JOIN ongoing_moves AS sizes
+        ON states.cluster_id = sizes.cluster_id
+            AND states.topic = sizes.topic
+            AND states.partition = sizes.partition
+            AND states.replica_id = sizes.replica_id
+            AND states.event_time <= sizes.snapshot_time
+),
+estimated AS (
+    SELECT
+        *,
+        -- Nothing times a size that is not known is nothing.
+        CASE WHEN offsets_left = 0 THEN 0e0 ELSE offsets_left * bytes_per_offset END AS fetched_left,
+        CASE
+            WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s
+            WHEN state = 'moving' THEN snapshot_eta_s
+        END AS seconds_left
+    FROM measured
 )
 
 SELECT
@@ -271,10 +297,19 @@ SELECT
     event_time AS requested_time,
     principal AS requested_by,
     client_id AS requested_by_client_id,
-    -- Nothing times a size that is not known is nothing.
-    CASE WHEN offsets_left = 0 THEN 0e0 ELSE offsets_left * bytes_per_offset END AS bytes_left,
+    coalesce(fetched_left, snapshot_bytes_left) AS bytes_left,
+    CASE
+        WHEN fetched_left IS NOT NULL THEN 'fetches'
+        WHEN snapshot_bytes_left IS NOT NULL THEN 'snapshot'
+    END AS bytes_left_source,
     CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
         AS written_bytes_per_s,
-    CASE WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s END AS eta_s,
+    seconds_left AS eta_s,
+    CASE
+        WHEN state IN ('done', 'in_place', 'cancelled') THEN 'ended'
+        WHEN state IN ('stuck', 'waiting') THEN 'stands'
+        WHEN state = 'never_converges' THEN 'never_converges'
+        WHEN seconds_left IS NULL THEN 'no_pace'
+    END AS eta_unknown,
     CASE WHEN state = 'moving' AND lag_per_s < 0 THEN error_offsets / -lag_per_s END AS eta_error_s
-FROM measured
+FROM estimated

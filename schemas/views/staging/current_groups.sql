@@ -2,6 +2,7 @@
 -- grain: one row per group
 -- area: groups
 -- level: admin_api
+-- question: Groups. Which groups are there, and which have no members?
 -- description: The state of each group in the last snapshot.
 -- columns:
 --   from groups: cluster_id, group_id, group_type, protocol_type, state, coordinator_id, assignor,

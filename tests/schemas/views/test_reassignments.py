@@ -9,6 +9,7 @@ import pytest
 from ... import case_tables
 from ...cases import cases
 from ...rows import Row, altered, at, behind, moved, reassigned, row
+from .test_snapshots_alone import moving, replica, size, taken
 from .view_tables import Tables, assert_outcomes, picked, view
 
 PARTITION = {"topic_id": "t1", "topic": "orders", "partition": 0}
@@ -143,6 +144,57 @@ def test_how_a_move_ends(later: list[Row], state: str) -> None:
     assert move["state"] == state
     left = {"done": (0, 0), "cancelled": (None, None)}.get(state, (700, pytest.approx(70_000)))
     assert (move["offsets_left"], move["bytes_left"]) == left
+
+
+def sized(*seconds: float, new: int) -> Tables:
+    """Snapshots in which the new replica's log grew by so much each; its leader has 9,000 bytes."""
+    logs = [(second, 3, new * nth) for nth, second in enumerate(seconds, 1)]
+    return {
+        "moving_replicas": [moving(seconds[0], topic="orders")],
+        "replicas": [replica(-60, 1, topic="orders")],
+        "replica_sizes": [size(*each, topic="orders") for each in ((-60, 1, 9_000), *logs)],
+        "pipeline_progress": taken(*seconds),
+    }
+
+
+STUCK = {"fetches": [row("fetches", 120, {})]}
+LEFT: dict[str, tuple[Tables, tuple[Any, ...]]] = {
+    "stuck, by a snapshot": (
+        STUCK | sized(60, new=500),
+        ("stuck", 8_500, "snapshot", None, "stands"),
+    ),
+    "stuck, without a snapshot": (STUCK, ("stuck", None, None, None, "stands")),
+    "a snapshot from before the move": (
+        STUCK | sized(-30, new=500),
+        ("stuck", None, None, None, "stands"),
+    ),
+    "fetches know better": (
+        {"replica_lag": falling(6, 10_000, 1_000)} | sized(40, new=500),
+        ("moving", 500_000, "fetches", 50, None),
+    ),
+    "one fetch, and a pace by snapshots": (
+        {"replica_lag": falling(1, 900, 100)} | sized(10, 20, new=1_000),
+        ("moving", 7_000, "snapshot", 70, None),
+    ),
+    "one fetch alone": (
+        {"replica_lag": falling(1, 900, 100)},
+        ("moving", None, None, None, "no_pace"),
+    ),
+    "called off": (
+        sized(60, new=500) | {"reassignment_changes": [reassigned(9, "cancelled", None)]},
+        ("cancelled", None, None, None, "ended"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), LEFT.values(), ids=LEFT)
+def test_what_fetches_do_not_show_is_as_snapshots_have_it(
+    content: Tables, expected: tuple[Any, ...]
+) -> None:
+    changes = [*REQUESTED, *content.get("reassignment_changes", [])]
+    move = moves_of(content | {"reassignment_changes": changes})[3]
+    names = ("state", "bytes_left", "bytes_left_source", "eta_s", "eta_unknown")
+    assert picked([move], *names) == [expected]
 
 
 def test_a_replica_that_was_in_sync_before_has_nothing_left() -> None:
