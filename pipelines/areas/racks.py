@@ -11,6 +11,9 @@ from quotaflow.pipelines.terminal import texts
 NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 
+WORTH = 1e7
+"""Fewer bytes an hour across racks are worth no step: as in needless_costs."""
+_IS_WORTH = f"coalesce(saved_bytes_per_hour, bytes_per_hour) >= {WORTH}"
 _BY_SAVED = "saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
 PAIRS = """
 SELECT
@@ -80,7 +83,7 @@ RACK_STEP = RowProblem(
     subjects="steps that keep reads in their rack",
     subject=("advice", "client_rack", "principal", "client_id", "topic", "broker_id"),
     table="replica_advice",
-    question=STEPS,
+    question=STEPS.where(_IS_WORTH),
     summary=lambda rows: _all_saved(rows, "Consumers read", "from other racks"),
     action=lambda rows: texts.step(reasons.replica_step(rows[0])),
 )
@@ -90,7 +93,7 @@ PRODUCER_STEP = RowProblem(
     subjects="steps that keep produced bytes in their rack",
     subject=("advice", "principal", "client_id", "topic"),
     table="producer_rack_advice",
-    question=PRODUCER_STEPS,
+    question=PRODUCER_STEPS.where(_IS_WORTH),
     summary=lambda rows: _all_saved(rows, "Producers send", "to other racks"),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )
@@ -101,14 +104,15 @@ NO_STEP = RowProblem(
     subject=("principal", "client_id"),
     table="client_racks",
     question=_RACKS.where(
-        "is_far AND NOT EXISTS (SELECT 1 FROM replica_advice AS steps "
+        f"is_far AND cross_rack_bytes >= {WORTH} "
+        "AND NOT EXISTS (SELECT 1 FROM replica_advice AS steps "
         "WHERE steps.cluster_id = every_row.cluster_id AND steps.principal = every_row.principal "
         "AND steps.client_id IS NOT DISTINCT FROM every_row.client_id)"
     ),
     summary=lambda rows: (
         f"Consumers read in another rack: {texts.names(row['client_id'] for row in rows)}."
     ),
-    action=lambda rows: texts.step(_next_step(rows[0]) or ""),
+    action=lambda rows: texts.to_do([_next_step(rows[0])]),
 )
 PROBLEMS = (RACK_STEP, PRODUCER_STEP, NO_STEP)
 
@@ -118,15 +122,16 @@ def findings(scope: Scope) -> Iterator[Finding]:
     if not scope.is_recent:
         yield last_day(", ".join(TABLES))
         return
-    steps = scope.ask(STEPS)
+    steps = scope.ask(RACK_STEP.question)
     for row in steps:
         text = _unknown(row) or _saved(row, "reads", "from other racks")
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
     with_step = {(row["principal"], row["client_id"]) for row in steps if row["principal"]}
     for row in scope.ask(_RACKS):
-        is_to_do = row["is_far"] and (row["principal"], row["client_id"]) not in with_step
+        is_worth = row["is_far"] and row["cross_rack_bytes"] >= WORTH
+        is_to_do = is_worth and (row["principal"], row["client_id"]) not in with_step
         yield _racks(row, is_to_do=is_to_do)
-    for row in scope.ask(PRODUCER_STEPS):
+    for row in scope.ask(PRODUCER_STEP.question):
         text = _unknown(row) or _saved(row, "sends", "to other racks")
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
@@ -173,12 +178,15 @@ def _crossed(row: Row) -> str:
 
 
 def _own_rack(row: Row) -> str:
+    address = row["inferred_rack"]
+    if row["declared_rack"] and address not in {None, row["declared_rack"]}:
+        return f"names {row['declared_rack']} in some fetches and no rack in others, from {address}"
     if row["declared_rack"]:
         return f"is in {row['declared_rack']}"
     if row["configured_rack"]:
         return f"has client.rack={row['configured_rack']}, which its fetches do not name"
-    if row["inferred_rack"]:
-        return f"names no rack, and its address is in {row['inferred_rack']}"
+    if address:
+        return f"names no rack, and its address is in {address}"
     return "names no rack"
 
 

@@ -69,7 +69,8 @@ WITH steps AS (
             named_struct('fact', 'topic', 'text', topic),
             named_struct('fact', 'client_rack', 'text', client_rack),
             named_struct('fact', 'nearest_racks', 'text', nearest_racks),
-            named_struct('fact', 'rack_source', 'text', rack_source)
+            named_struct('fact', 'rack_source', 'text', rack_source),
+            named_struct('fact', 'client_software_name', 'text', client_software_name)
         ) AS facts
     FROM producer_rack_advice
     UNION ALL

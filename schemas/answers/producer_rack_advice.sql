@@ -13,15 +13,20 @@
 -- lookbacks:
 --   traffic: 2 d
 --   client_metrics: 2 d
+--   producer_id_uses: 2 d
 --   fetch_sizes: 7 d
 -- columns:
 --   from brokers: cluster_id
 --   advice STRING: unknown_rack (no broker has the rack that the producer names: nearest_racks),
 --     set_producer_rack (its metrics name no rack, and partitions of the topic are led
---     in its rack), check_producer (it names its rack, and sends elsewhere) or move_leaders (the
---     topic has replicas in the rack, and no leader; never by a rack that a client id claims)
+--     in its rack), choose_partitions (the same, and its library is not Kafka's for Java, so it
+--     has no partitioner.rack.aware), check_producer (it names its rack, and sends elsewhere) or
+--     move_leaders (the topic has replicas in the rack, and no leader; never by a rack that a client
+--     id claims)
 --   principal STRING: producer, as Kafka prints it; null: move_leaders
 --   client_id STRING: its client.id: untrusted text; null: move_leaders
+--   client_software_name STRING: client library (KIP-511), of producers with ids; null: not known,
+--     there are several, or move_leaders
 --   topic STRING: topic that is produced to; null: not known
 --   unnamed_topic_id STRING: id of the topic if its name is not known; null otherwise
 --   client_rack STRING: rack of the producers
@@ -50,9 +55,17 @@ WITH racked AS (
     WHERE brokers.rack IS NOT NULL
     GROUP BY replicas.cluster_id, replicas.topic, replicas.topic_id, brokers.rack
 ),
+libraries AS (
+    SELECT cluster_id, principal, client_id, min(client_software_name) AS client_software_name
+    FROM producer_id_uses
+    WHERE client_software_name <> 'unknown'
+    GROUP BY cluster_id, principal, client_id
+    HAVING count(DISTINCT client_software_name) = 1
+),
 crossing AS (
     SELECT
         sent.*,
+        libraries.client_software_name,
         coalesce(racked.leaders, 0) AS leaders,
         coalesce(racked.replicas, 0) AS replicas
     FROM producer_racks AS sent
@@ -60,6 +73,10 @@ crossing AS (
         ON sent.cluster_id = racked.cluster_id
             AND sent.client_rack = racked.rack
             AND (sent.topic = racked.topic OR sent.unnamed_topic_id = racked.topic_id)
+    LEFT JOIN libraries
+        ON sent.cluster_id = libraries.cluster_id
+            AND sent.principal = libraries.principal
+            AND (sent.client_id IS NOT DISTINCT FROM libraries.client_id)
     LEFT JOIN protected_principals AS internal
         ON sent.cluster_id = internal.cluster_id
             AND sent.principal = internal.principal
@@ -73,6 +90,8 @@ advised AS (
         *,
         CASE
             WHEN nearest_racks IS NOT NULL THEN 'unknown_rack'
+            WHEN leaders > 0 AND coalesce(client_software_name, '') NOT IN ('', 'apache-kafka-java')
+                THEN 'choose_partitions'
             WHEN leaders > 0 AND configured_rack IS NULL THEN 'set_producer_rack'
             WHEN leaders > 0 THEN 'check_producer'
             WHEN replicas > 0 AND rack_source <> 'client_id' THEN 'move_leaders'
@@ -97,6 +116,8 @@ summed AS (
         unnamed_topic_id,
         client_rack,
         max(rack_source) AS rack_source,
+        max(CASE WHEN advice <> 'move_leaders' THEN client_software_name END)
+            AS client_software_name,
         max(nearest_racks) AS nearest_racks,
         max(leaders) AS leaders,
         sum(bytes) AS bytes,

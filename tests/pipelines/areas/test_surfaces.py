@@ -212,16 +212,16 @@ CASES: dict[str, Tables] = {
         ],
     },
     "reads_leave_rack": {
-        "preferred_replicas": [racked(BAD, 1_000, 1_000, 1_000), racked(FINE, 1_000, 0, 0)]
+        "preferred_replicas": [racked(BAD, 10**6, 10**6, 10**6), racked(FINE, 10**6, 0, 0)]
     },
     "reads_cross_racks": {
         # No step is known for either; a tenth may cross.
-        "preferred_replicas": [racked(BAD, 1_000, 1_000, 0), racked(FINE, 1_000, 100, 0)]
+        "preferred_replicas": [racked(BAD, 10**8, 10**8, 0), racked(FINE, 10**8, 10**7, 0)]
     },
     "writes_leave_rack": {
         "producer_rack_advice": [
             {"advice": "check_producer", **client(BAD), "topic": BAD, "client_rack": "az-b"}
-            | {"saved_bytes_per_hour": 5e6, "bytes_per_hour": 6e6}
+            | {"saved_bytes_per_hour": 5e7, "bytes_per_hour": 6e7, "since": at(0), "until": at(60)}
         ]
     },
     "fetch_setting": {"fetch_sizes": [oversized(BAD, 100_000), oversized(FINE, 60_000)]},
@@ -472,7 +472,7 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     assert {(card.rank, card.names) for card in carded.values()} == {(NOW, (BAD,))}
     assert carded.keys() == set(OF_BAD)
     assert carded["slow"].text == f"{waits}."
-    assert carded["slow"].action.startswith("Send less at once, or raise the quota")
+    assert carded["slow"].action.startswith("Spread its requests over time, or raise the quota")
     assert ">since 2026-11-21 12:0" in carded["slow"].line
     assert ">since 2026-11-21 11:56" in carded["lag"].line, "when the oldest record left came"
     assert repeated(list(carded.values())) >= set(OF_BAD.values())

@@ -24,7 +24,6 @@ from ...rows import (
     alert,
     altered,
     at,
-    choice,
     gauge,
     limited,
     push,
@@ -34,7 +33,6 @@ from ...rows import (
 from ...rows import row as table_row
 from ...schemas.views.filled_views import FILLED
 from ...schemas.views.limit_rows import offenders
-from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
 from ...schemas.views.test_remote_reads import AGED
 from ...schemas.views.test_remote_reads import LATE_READ as REMOTE_READ
 from ...schemas.views.test_why_groups_lag import THROTTLES, USAGE
@@ -180,37 +178,6 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
         (PROBLEM, "read_sooner")
     ]
     assert steps[0]["next_step"].startswith("let User:alice as orders read orders sooner")
-
-
-def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(tmp_path: Path) -> None:
-    warehouse = at_folder(tmp_path)
-    content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
-    content = {
-        table: [row | {"cluster_id": "c1"} for row in rows] for table, rows in content.items()
-    }
-    content["quota_usage"] = [used(0, "producer_byte_rate", 9.0)]
-    make_tables_and_answers(warehouse, content)
-    (row,) = (row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] == "racks")
-    assert (row["state"], row["evidence"]["advice"]) == (PROBLEM, "set_producer_rack")
-    assert "per hour to other racks without need." in row["finding"]
-    assert "partitioner.rack.aware=true" in row["next_step"]
-
-
-def test_what_part_of_its_reads_crossed_racks(tmp_path: Path) -> None:
-    warehouse = at_folder(tmp_path)
-    near = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0}
-    read = [
-        choice(0, 2_000_000, avoidable_bytes=0, expected_reason="not_eligible_in_rack"),
-        choice(0, 6_000_000, avoidable_bytes=0, **near),
-    ]
-    window = used(0, "consumer_byte_rate", 9.0, client_id="orders")
-    make_tables_and_answers(warehouse, {"preferred_replicas": read, "quota_usage": [window]})
-    (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
-    assert (row["state"], row["finding"]) == (
-        PROBLEM,
-        "User:alice as orders is in az-b. It read 8.0 MB, most of it in az-b; 2.0 MB of it (25 %) "
-        "crossed racks.",
-    )
 
 
 BIG: dict[str, Any] = {"principal": "User:dave", "client_id": "exports"}

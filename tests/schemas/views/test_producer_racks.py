@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ...cases import cases
 from ...rows import Row, choice, gauge, moved, row, setting
 from .view_tables import Picked, Tables, assert_shown, by_case, picked, view
 
@@ -83,11 +84,29 @@ ADVICE: dict[str, tuple[list[Row], list[Row], list[Row], list[str]]] = {
 
 
 def test_what_keeps_produced_bytes_in_their_rack() -> None:
-    cases: dict[str, tuple[Tables, Picked]] = {}
+    outcomes: dict[str, tuple[Tables, Picked]] = {}
     for case, (traffic, replicas, metrics, advice) in ADVICE.items():
         tables = {"traffic": traffic, "replicas": replicas, "client_metrics": metrics}
-        cases[case] = (tables | {"brokers": BROKERS}, [(each,) for each in advice])
-    assert_shown(cases, "producer_rack_advice", "advice")
+        outcomes[case] = (tables | {"brokers": BROKERS}, [(each,) for each in advice])
+    assert_shown(outcomes, "producer_rack_advice", "advice")
+
+
+@cases(
+    ("software", "advice"),
+    ("a library without such a partitioner", ["librdkafka"], "choose_partitions"),
+    ("Kafka's own for Java", ["apache-kafka-java"], "set_producer_rack"),
+    ("it names none", ["unknown"], "set_producer_rack"),
+    ("several", ["librdkafka", "apache-kafka-java"], "set_producer_rack"),
+)
+def test_a_step_is_one_that_the_library_can_take(software: list[str], advice: str) -> None:
+    client = {name: sent(0)[name] for name in CLIENT}
+    uses = [
+        row("producer_id_uses", n, client, client_software_name=each)
+        for n, each in enumerate(software)
+    ]
+    content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
+    (step,) = view("producer_rack_advice", content | {"producer_id_uses": uses})
+    assert step["advice"] == advice
 
 
 def test_what_a_step_saves() -> None:

@@ -1,0 +1,70 @@
+"""Racks of a client: where it is and reads, and steps that are worth their while."""
+
+from pathlib import Path
+
+from quotaflow.pipelines.areas.finding import FACT, NOTHING, PROBLEM
+from quotaflow.pipelines.warehouse.folder_reader import FolderReader
+
+from ...cases import cases
+from ...rows import choice, used
+from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
+from ...schemas.views.view_tables import make_tables_and_answers
+from .test_why_answers import at_folder, rows_of
+
+
+@cases(
+    ("size", "state", "step"),
+    ("much", 900_000, PROBLEM, "partitioner.rack.aware=true"),
+    ("next to nothing, which is worth no step", 9, NOTHING, ""),
+)
+def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(
+    size: int, state: str, step: str, tmp_path: Path
+) -> None:
+    warehouse = at_folder(tmp_path)
+    content = {"traffic": [sent(size, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
+    content = {
+        table: [row | {"cluster_id": "c1"} for row in rows] for table, rows in content.items()
+    }
+    content["quota_usage"] = [used(0, "producer_byte_rate", 9.0)]
+    make_tables_and_answers(warehouse, content)
+    (row,) = (row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] == "racks")
+    assert row["state"] == state
+    assert ("per hour to other racks without need." in row["finding"]) is bool(step)
+    assert step in (row["next_step"] or "")
+    assert bool(step) is bool(row["next_step"])
+
+
+@cases(
+    ("unit", "state", "size"),
+    ("much", 10_000_000, PROBLEM, ("80.0 MB", "20.0 MB")),
+    ("little", 1_000_000, FACT, ("8.0 MB", "2.0 MB")),
+)
+def test_what_part_of_its_reads_crossed_racks(
+    unit: int, state: str, size: tuple[str, str], tmp_path: Path
+) -> None:
+    warehouse = at_folder(tmp_path)
+    near = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0}
+    read = [
+        choice(0, 2 * unit, avoidable_bytes=0, expected_reason="not_eligible_in_rack"),
+        choice(0, 6 * unit, avoidable_bytes=0, **near),
+    ]
+    window = used(0, "consumer_byte_rate", 9.0, client_id="orders")
+    make_tables_and_answers(warehouse, {"preferred_replicas": read, "quota_usage": [window]})
+    (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
+    assert (row["state"], row["finding"]) == (
+        state,
+        f"User:alice as orders is in az-b. It read {size[0]}, most of it in az-b; {size[1]} of it "
+        "(25 %) crossed racks.",
+    )
+
+
+def test_a_client_that_names_a_rack_in_some_fetches_alone_says_both(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    by_address = {"client_rack": "az-a", "is_rack_inferred": True, "rack_source": "address"}
+    near = {"cross_rack_bytes": 0, "avoidable_bytes": 0}
+    read = [choice(0, 500, **near), choice(0, 500, **near, **by_address)]
+    window = used(0, "consumer_byte_rate", 9.0, client_id="orders")
+    make_tables_and_answers(warehouse, {"preferred_replicas": read, "quota_usage": [window]})
+    (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
+    begin = "User:alice as orders names az-b in some fetches and no rack in others, from az-a. It"
+    assert row["finding"].startswith(begin)
