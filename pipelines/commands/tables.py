@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 100
 _PROGRESS = "pipeline_progress"
+_CONFIGS = {"current_configs", "current_client_quotas"}
+_CHANGES = ("configs", "client_quotas", "config_alterations", "config_changes")
 
 
 class Dialect(StrEnum):
@@ -178,13 +180,23 @@ def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
 
 
 def _note_snapshot(name: str, settings: "Conf") -> None:
-    """As of when a view of the current state is."""
+    """As of when a view of the current state is, and whether configs were changed since."""
     if not name.startswith("current_"):
         return
     tables = open_reader(settings)
     for row in tables.rows(browsing.last_snapshot(name)) if tables.is_made(_PROGRESS) else ():
         if row["taken_at"] is not None:
             output.note(f"as of the snapshot at {texts.moment(row['taken_at'])} UTC")
+            if name in _CONFIGS and all(map(tables.is_made, _CHANGES)):
+                (later,) = tables.rows(browsing.changes_since(row["taken_at"]))
+                _note_changes(later["n"], row["taken_at"])
+
+
+def _note_changes(count: int, since: datetime) -> None:
+    if count:
+        changes = f"{counted(count, 'change')} of configs and quotas came since"
+        command = f"quotaflow show config_value_changes --since {since:%Y-%m-%dT%H:%M:%SZ}"
+        output.note(f"{changes}: `{command}`")
 
 
 def _rows_of(settings: "Conf", ask: query_process.Ask) -> "pa.RecordBatchReader":

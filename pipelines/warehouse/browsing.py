@@ -127,6 +127,14 @@ def last_snapshot(name: str) -> str:
     return f"SELECT max(taken_at) AS taken_at FROM snapshot_times WHERE table_name IN ({listed})"
 
 
+def changes_since(moment: datetime) -> str:
+    """The query of how many changes of configs are known that came after a snapshot."""
+    return (
+        "SELECT count(*) AS n FROM config_value_changes "
+        f"WHERE changed_at > {literal(moment)} AND known_by <> 'snapshot'"
+    )
+
+
 def why_empty(name: str) -> str | None:
     """The reason of the head for which a table or view may have no rows."""
     return (TABLES.get(name) or views.load()[name]).empty

@@ -32,7 +32,7 @@ from ...cases import cases
 from ...command_line import Command, read_in_part
 from ...conftest import GOLDEN
 from ...delta_tables import NOON, Fill, violation
-from ...rows import at, counted, limited, times
+from ...rows import at, counted, limited, quota, times
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 QUESTIONS = tomllib.loads((GOLDEN / "questions.toml").read_text("utf-8"))
@@ -119,6 +119,21 @@ def test_the_state_of_a_cluster_comes_with_the_time_of_its_snapshot(
     noted = f"as of the snapshot at {at(60):%Y-%m-%d %H:%M:%S} UTC\n"
     assert table_command("show", "current_topics").err == noted
     assert table_command("show", "current_topics", "--json").err == ""
+
+
+def test_the_state_of_configs_comes_with_what_changed_since(
+    table_command: Command, warehouse: Warehouse
+) -> None:
+    taken = [counted(60, 0, "in", 1, job="snapshot", target="client_quotas")]
+    quotas = [quota(0, "producer_byte_rate", 1e6, user="alice")]
+    since = [limited(second, "producer_byte_rate", str(second)) for second in (30, 90, 120)]
+    content = {"pipeline_progress": taken, "client_quotas": quotas}
+    make_tables(warehouse, content | {"config_alterations": since})
+    noted = table_command("show", "current_client_quotas").err
+    command = f"quotaflow show config_value_changes --since {at(60):%Y-%m-%dT%H:%M:%SZ}"
+    assert f"2 changes of configs and quotas came since: `{command}`\n" in noted
+    make_tables(warehouse, {"config_alterations": since[:1]})
+    assert "came since" not in table_command("show", "current_client_quotas").err
 
 
 def test_no_rows_come_with_the_reason_of_the_head(
