@@ -84,15 +84,15 @@ def test_cost_is_that_of_the_newest_prices_and_crossing_comes_on_top() -> None:
 
 def test_bytes_without_a_known_rack_have_no_cost_of_racks() -> None:
     prices = [setting("prices.cross_rack_per_gib", 8.0)]
-    unknown = {"client_rack": None, "broker_rack": None, "cross_rack_bytes": None}
-    known = {"client_rack": "az-a", "broker_rack": "az-a", "cross_rack_bytes": 0}
+    no_rack = {"client_rack": None, "broker_rack": None, "cross_rack_bytes": None}
+    in_one_rack = {"client_rack": "az-a", "broker_rack": "az-a", "cross_rack_bytes": 0}
     content = {
         "settings": prices,
         "traffic": [
-            moved(0, 2**30, topic="t", client_id="unknown", **unknown),
-            moved(0, 2**30, topic="t", client_id="partly", **unknown),
-            moved(0, 2**30, topic="t", client_id="partly", **known, broker_id=2),
-            moved(0, 2**30, topic="t", client_id="within", **known),
+            moved(0, 2**30, topic="t", client_id="unknown", **no_rack),
+            moved(0, 2**30, topic="t", client_id="partly", **no_rack),
+            moved(0, 2**30, topic="t", client_id="partly", **in_one_rack, broker_id=2),
+            moved(0, 2**30, topic="t", client_id="within", **in_one_rack),
         ],
     }
     for name in ("traffic_by_hour", "top_talkers"):
