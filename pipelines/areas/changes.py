@@ -143,18 +143,21 @@ _OPERATIONS = {
 _OPERATION = "altered {key} of {entity}"
 
 
+def _entity(kind: str, entity_name: str) -> str:
+    return f"{kind} {entity_name}" if entity_name else f"the default {kind}"
+
+
 def _altered(row: Row) -> Finding:
-    entity = name(row, "entity_name") or "(default)"
-    client = ""
+    entity = _entity(row["entity_type"], name(row, "entity_name"))
     if row["entity_client_id"] is not None:
-        client = f" with client id {name(row, 'entity_client_id') or '(default)'}"
+        entity += f" with {_entity('client id', name(row, 'entity_client_id'))}"
     did = _OPERATIONS.get(row["operation"], _OPERATION)
     if row["config_value"] is None:
         # The log hides some values.
         did = did.removesuffix(" to {value}").replace("{value}", "entries")
     did = did.format(
         key=row["config_key"] or "all configs",
-        entity=f"{row['entity_type']} {entity}{client}",
+        entity=entity,
         value=name(row, "config_value"),
     )
     refused = ""

@@ -116,11 +116,11 @@ def _limited(row: Row) -> Finding:
     starved = row["starved_fetches"]
     left = ""
     if starved:
-        left = f"; {counted(starved, 'fetch', 'fetches')} left out partitions that had data"
+        left = f"; {counted(starved, 'answer')} left out partitions with data"
     return Finding(
         text=(
             f"{client_text(row)} sent {counted(row['fetches'], 'fetch', 'fetches')}; "
-            f"{f'ended early: {ended}' if ended else 'none ended early'}{left}."
+            f"{f'answers that ended early: {ended}' if ended else 'no answer ended early'}{left}."
         ),
         evidence_table="fetch_sizes",
         evidence=row,

@@ -45,10 +45,11 @@ def _parts(row: Row) -> str:
         return f"{text}; the part of the broker is not known."
     of_broker = texts.duration(broker)
     if broker > mean:
-        return f"{text} by the client, and {of_broker} by the broker over other requests."
-    parts = [f"broker {of_broker}"]
+        measured = f"The client measured {texts.duration(mean)} on average"
+        return f" {measured}, and the broker {of_broker} over other requests."
+    parts = [f"{of_broker} in the broker"]
     if row["throttle_avg_ms"]:
-        parts.append(f"quota {texts.duration(row['throttle_avg_ms'])}")
+        parts.append(f"{texts.duration(row['throttle_avg_ms'])} for a quota")
     outside = row["outside_avg_ms"]
     shown = texts.NOT_KNOWN if outside is None else texts.duration(outside)
-    return f"{text}: {', '.join(parts)}, network and client {shown}."
+    return f"{text}: {', '.join(parts)}, {shown} in network and client."

@@ -172,14 +172,16 @@ def findings(scope: Scope) -> Iterator[Finding]:
 def _over(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{row['principal']} took new producer ids at up to "
-            f"{texts.number(row['rate_per_s'])} per second at broker {row['broker_id']}; conf "
-            f"allows {row['quota_per_s']:g}. It exceeded that there for "
-            f"{texts.duration(row['seconds'] * 1e3)}; brokers do not limit it (KIP-936)."
+            f"{row['principal']} took up to {texts.number(row['rate_per_s'])} new producer ids per "
+            f"second at broker {row['broker_id']}; the quota of conf is {row['quota_per_s']:g}. "
+            f"{row['principal']} exceeded the quota for {texts.duration(row['seconds'] * 1e3)}; "
+            "brokers do not enforce it (KIP-936)."
         ),
         # A burst says why, and accuses if somebody is to blame.
         problem=None if row["is_explained"] else OVER,
-        next_step=None if row["is_explained"] else "see `quotaflow show producer_id_advice`",
+        next_step=None
+        if row["is_explained"]
+        else "see the advised quota in `quotaflow show producer_id_advice`",
         evidence_table="producer_id_rates",
         evidence=row,
     )
@@ -198,7 +200,7 @@ def _burst(row: Row) -> Finding:
             f"In numbers: {reasons.burst(row)}."
         ),
         problem=ACCUSED if row["is_accused"] else None,
-        next_step=f"{cure}; `quotaflow show producer_id_offenders` has what a plan may limit"
+        next_step=f"{cure}; `quotaflow show producer_id_offenders` has the limits of a plan"
         if cure
         else None,
         evidence_table="producer_id_bursts",

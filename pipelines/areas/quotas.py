@@ -31,7 +31,7 @@ _UNITS = {
     "controller_mutation_rate": "partitions/s",
 }
 _MINUTE_S = 60
-_IN_OWN = " here, more in the broker's own windows"
+_IN_OWN = "; the broker measures in other windows, and found more"
 _MAX_SHARERS = 5
 _EVIDENCE = {
     "principal": "principal",
@@ -180,13 +180,15 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 
 def _nothing(scope: Scope, rows: Sequence[Row]) -> Finding:
-    text = "No quota throttled it in this time."
+    assert scope.about is not None
+    name = texts.listed(scope.about.subject.name)
+    text = f"No quota throttled {name} in this time."
     if all(row["quota"] is None for row in rows):
         is_taken = scope.reader.is_made("settings") and scope.rows(_SNAPSHOT)
         text = (
-            "No client quota limits it."
+            f"No client quota limits {name}."
             if is_taken
-            else f"{text} `quotaflow snapshot` reads its client quotas, and did not run yet."
+            else f"{text} Run `quotaflow snapshot`, which reads client quotas and did not run yet."
         )
     return Finding(text=text, state=NOTHING, evidence_table="quota_usage")
 
@@ -224,7 +226,7 @@ def entity_text(entity: QuotaEntity) -> str:
 
 def _throttled(row: Row) -> str:
     by, kind = row["mostly_throttled_by"], row["quota_type"]
-    quota = f"{by} most likely" if by else "a quota missing in snapshots"
+    quota = f"{by} most likely" if by else "an unknown quota"
     requests = counted(row["all_requests"], "request")
     return (
         f"{client_text(row)}: {quota} throttled {row['all_throttled_requests']:,} of {requests}"
@@ -254,7 +256,7 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
     is_cause = row["mostly_throttled_by"] == row["quota_type"]
     yield (
         f"{client}{row['quota_type']} of {entity_text(quota_step.entity(row))} is "
-        f"{_quantity(row, 'quota')} at each broker; {_when(row)} its clients used "
+        f"{_quantity(row, 'quota')} at each broker; {_when(row)} clients of this quota used "
         f"{_about(row)}{_quantity(row, 'quota_bucket_usage')} at {_where(row)} "
         f"({texts.share(share)}{_IN_OWN if is_cause and share < 1 else ''})."
     )
@@ -266,7 +268,7 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
 
 def _unbound(row: Row) -> str:
     return (
-        f"{client_text(row)}: no {row['quota_type']} is known; {_when(row)} it used "
+        f"{client_text(row)}: no {row['quota_type']} is known; {_when(row)} the client used "
         f"{_about(row)}{_quantity(row, 'most_used')} at {_where(row)}."
     )
 
@@ -315,7 +317,7 @@ def _next_step(scope: Scope, row: Row) -> str | None:
     if not row["all_throttled_requests"]:
         return None
     by = row["mostly_throttled_by"]
-    return f"see its {by}: `quotaflow show quota_usage`" if by else _READ_QUOTAS
+    return f"see the rows of {by} in `quotaflow show quota_usage`" if by else _READ_QUOTAS
 
 
 def _where(row: Row) -> str:
@@ -351,9 +353,9 @@ def _set(row: Row) -> Finding:
     owner = f"ip {row['ip']}" if row["ip"] is not None else entity_text(entity)
     time = moment(row["valid_from"])
     value = texts.with_unit(row["quota"], _UNITS.get(row["config_key"]))
-    since = f"set by {row['set_by']} at {time}" if row["set_by"] else f"known since {time}"
+    since = f"set by {row['set_by']} at {time}" if row["set_by"] else f"in snapshots since {time}"
     return Finding(
-        text=f"{owner} has {row['config_key']} {value}, {since}.",
+        text=f"{row['config_key']} of {owner} is {value}, {since}.",
         evidence_table="current_client_quotas",
         evidence=row,
     )

@@ -141,7 +141,7 @@ def _unknown(row: Row) -> str | None:
         return None
     size = texts.size(row["bytes_per_hour"])
     rack = texts.listed(row["client_rack"])
-    return f"{client_text(row)} moves {size} per hour under rack {rack}, which no broker has."
+    return f"{client_text(row)} names rack {rack}, which no broker has, and moves {size} per hour."
 
 
 def _saved(row: Row, does: str, where: str) -> str:
@@ -157,7 +157,7 @@ def _racks(row: Row, *, is_to_do: bool) -> Finding:
     return Finding(
         text=(
             f"{client_text(row)} {_own_rack(row)}. It read {texts.size(row['bytes'])}, "
-            f"most of it in {row['read_rack'] or 'a rack that is not known'}; "
+            f"mostly in rack {row['read_rack'] or texts.NOT_KNOWN}; "
             f"{_crossed(row)}."
         ),
         problem=NO_STEP if is_to_do else None,
@@ -169,12 +169,12 @@ def _racks(row: Row, *, is_to_do: bool) -> Finding:
 
 def _crossed(row: Row) -> str:
     if row["cross_rack_share"] is None:
-        return "how much of it crossed racks is not known"
+        return "how many bytes crossed racks is not known"
     if not row["cross_rack_bytes"]:
-        return "none of it crossed racks"
+        return "no byte crossed racks"
     of_known = " of the known part" if row["unknown_rack_bytes"] else ""
     share = f"{texts.share(row['cross_rack_share'])}{of_known}"
-    return f"{texts.size(row['cross_rack_bytes'])} of it ({share}) crossed racks"
+    return f"{texts.size(row['cross_rack_bytes'])} ({share}) crossed racks"
 
 
 def _own_rack(row: Row) -> str:
@@ -182,16 +182,16 @@ def _own_rack(row: Row) -> str:
     if row["declared_rack"] and address not in {None, row["declared_rack"]}:
         return f"names {row['declared_rack']} in some fetches and no rack in others, from {address}"
     if row["declared_rack"]:
-        return f"is in {row['declared_rack']}"
+        return f"is in rack {row['declared_rack']}"
     if row["configured_rack"]:
         return f"has client.rack={row['configured_rack']}, which its fetches do not name"
     if address:
-        return f"names no rack, and its address is in {address}"
+        return f"names no rack, and its address is in rack {address}"
     return "names no rack"
 
 
 def _next_step(row: Row) -> str:
     if row["verdict"] == "no_rack":
-        rack = row["inferred_rack"] or "its own rack"
-        return f"set client.rack to {rack} at {client_text(row)}"
-    return "see what brokers answered it (`quotaflow show preferred_replicas`)"
+        rack = row["inferred_rack"] or "the rack of each"
+        return f"set client.rack to {rack} at instances of {client_text(row)}"
+    return "see which replica leaders name (`quotaflow show preferred_replicas`)"

@@ -42,15 +42,15 @@ READ_FAILS = RowProblem(
 )
 PROBLEMS = (READ_FAILS,)
 _COUNTS = {
-    "uncommitted_answers": ("answer", "above the high watermark"),
-    "unavailable_answers": ("answer", "beyond the end of a follower"),
-    "too_small_answers": ("answer", "before the log start"),
-    "too_large_answers": ("answer", "beyond the end of the leader"),
-    "unknown_answers": ("answer", "out of range"),
+    "uncommitted_answers": ("answer", "for an offset above the high watermark"),
+    "unavailable_answers": ("answer", "for an offset beyond the end of a follower"),
+    "too_small_answers": ("answer", "for an offset before the log start"),
+    "too_large_answers": ("answer", "for an offset beyond the end of the leader"),
+    "unknown_answers": ("answer", "for an offset out of range"),
     "redirect_loop_answers": ("answer", "in a redirect loop"),
     "failed_redirect_answers": ("answer", "from the wrong replica"),
-    "spin_answers": ("answer", "to an offset that was refused before"),
-    "stale_metadata_answers": ("answer", "by a broker that does not lead"),
+    "spin_answers": ("answer", "for an offset that was refused before"),
+    "stale_metadata_answers": ("answer", "by a broker that does not lead the partition"),
     "other_error_answers": ("answer", "with another error"),
     "resets": ("reset", "of the offset"),
     "diverged_answers": ("answer", "after a truncation"),
@@ -67,7 +67,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.ask(READS):
         yield Finding(
             text=(
-                f"{client_text(row)} cannot read {row['shown_topic']} as it should: {_counts(row)}."
+                f"{client_text(row)} has faults in reads of {row['shown_topic']}: {_counts(row)}."
             ),
             problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
@@ -80,6 +80,6 @@ def _counts(row: Row) -> str:
     counts = {what: row[name] for name, what in _COUNTS.items() if row[name]}
     most = sorted(counts, key=lambda what: -counts[what])
     more = len(most) - _MAX_KINDS
-    others = f" and {counted(more, 'other kind')} of fault" if more > 0 else ""
+    others = f"; {counted(more, 'other kind')} of fault" if more > 0 else ""
     shown = (f"{counted(counts[noun, where], noun)} {where}" for noun, where in most[:_MAX_KINDS])
-    return ", ".join(shown) + others
+    return "; ".join(shown) + others

@@ -277,7 +277,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield THROTTLE_WRONG.of_row(
             row,
             f"{texts.step(reasons.throttle_fault(row))}",
-            "see docs/replication.md for the fix",
+            "see docs/replication.md for what ends this fault",
         )
     for row in scope.ask(_SHRUNK) if scope.rows(_REPORTED) else ():
         yield _shrink(row)
@@ -298,13 +298,13 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _move(row: Row) -> Finding:
     state = row["state"]
-    left = f", {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
-    eta = f", about {texts.duration(row['eta_s'] * 1e3)} to go" if row["eta_s"] is not None else ""
-    by = f" by {row['requested_by']}" if row["requested_by"] else ""
+    left = f"; {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
+    eta = "" if row["eta_s"] is None else f"; it ends in about {texts.duration(row['eta_s'] * 1e3)}"
+    by = f"{row['requested_by']} requested it" if row["requested_by"] else "it was requested"
     return Finding(
         text=(
             f"The move of {counted(row['replicas'], 'replica')} of {row['topic']} "
-            f"{MOVE_STATES.get(state, state)}; it was requested{by} at "
+            f"{MOVE_STATES.get(state, state)}; {by} at "
             f"{moment(row['requested_time'])}{left}{eta}."
         ),
         problem=MOVE_STUCK if state in STUCK else None,
@@ -335,7 +335,7 @@ def _throttled(row: Row) -> Finding:
         ),
         next_step=(
             "see `quotaflow show throttle_timeline` for who set it, and "
-            "`quotaflow show replication_rate_advice` for the rate"
+            "`quotaflow show replication_rate_advice` for the advised rate"
         ),
         evidence_table="replication_throttles",
         evidence=row,
@@ -345,7 +345,9 @@ def _throttled(row: Row) -> Finding:
 def _shrink(row: Row) -> Finding:
     is_under = row["in_sync"] < row["min_in_sync"]
     effect = (
-        "PRODUCE with acks=all fails" if is_under else "writes work, one more failure stops them"
+        "PRODUCE with acks=all fails"
+        if is_under
+        else "one more failure stops PRODUCE with acks=all"
     )
     return (UNDER_MIN_ISR if is_under else AT_MIN_ISR).of_row(
         row,

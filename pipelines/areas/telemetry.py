@@ -190,6 +190,7 @@ PUSH_REFUSED = RowProblem(
 )
 PROBLEMS = (ALERT_OPEN, CUT_OFF, PUSH_REFUSED)
 _TOO_LARGE = 118
+_THROTTLED = 89
 _STATES = {
     "cut_off": "stopped pushing metrics, because a broker refused its push as invalid",
     "vanished": "ended without a last push",
@@ -208,7 +209,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield PUSH_REFUSED.of_row(
             row,
             f"{client_text(row)}: brokers refused {counted(row['pushes'], 'push', 'pushes')} of "
-            f"metrics with {row['error_name'] or row['error_code']}.",
+            f"metrics with {row['error_name'] or row['error_code']}{_too_early(row)}.",
             "see `quotaflow show telemetry_rejections`; docs/telemetry.md explains each error",
         )
     if not scope.is_recent:
@@ -222,9 +223,17 @@ def findings(scope: Scope) -> Iterator[Finding]:
         )
 
 
+def _too_early(row: Row) -> str:
+    """The error has the name of a quota, and no client quota has to do with it."""
+    is_early = row["error_code"] == _THROTTLED
+    return ", because the client pushed before its interval was over" if is_early else ""
+
+
 def _alert(row: Row, scope: Scope) -> Finding:
     was_open = row["is_open"] or row["closed_at"] >= scope.until
-    is_open = "is open" if was_open else f"was open for {texts.duration(row['duration_ms'])}"
+    is_open = "has been open since"
+    if not was_open:
+        is_open = f"was open for {texts.duration(row['duration_ms'])} from"
     peak, bound = (
         texts.NOT_KNOWN if row[column] is None else texts.with_unit(row[column], row["unit"])
         for column in ("peak_value", "bound")
@@ -232,13 +241,13 @@ def _alert(row: Row, scope: Scope) -> Finding:
     prefix = row["metric"].rpartition(".")[0]
     return Finding(
         text=(
-            f"{client_text(row)}: alert {row['rule']} {is_open} since {moment(row['opened_at'])}: "
+            f"{client_text(row)}: alert {row['rule']} {is_open} {moment(row['opened_at'])}: "
             f"{name(row, 'metric')} reached {peak} (threshold {bound})."
         ),
         problem=ALERT_OPEN if was_open else None,
         next_step=(
-            f"`quotaflow troubleshoot {quote(str(row['client_instance_id']))} --metrics "
-            f"{quote(f'{prefix}.')} --yes` collects more of its metrics"
+            "to see more metrics, run `quotaflow troubleshoot "
+            f"{quote(str(row['client_instance_id']))} --metrics {quote(f'{prefix}.')} --yes`"
             if row["is_open"]
             else "see `quotaflow show metric_totals` around that time"
         ),

@@ -44,7 +44,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         if row["client_software_name"] not in _UNNAMED:
             versions.setdefault(client_text(row), set()).add(_software(row))
     for row in rows:
-        yield _fact(f"{client_text(row)}: {_library(row)}.", row)
+        yield _fact(f"{client_text(row)} runs {_library(row)}.", row)
     for client, several in versions.items():
         if len(several) > 1:
             yield _fact(f"{client} runs several versions: {', '.join(sorted(several))}.", {})
@@ -56,7 +56,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 def _library(row: Row) -> str:
     hosts = row["client_address"] if row["hosts"] == 1 else counted(row["hosts"], "host")
-    return f"{_software(row)} on {hosts}, {counted(row['requests'], 'request')}"
+    return f"{_software(row)} on {hosts}, and sent {counted(row['requests'], 'request')}"
 
 
 def _software(row: Row) -> str:

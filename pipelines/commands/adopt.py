@@ -30,7 +30,9 @@ From = Annotated[
     str | None,
     typer.Option("--from", metavar="DEPLOYMENT", help="Also leases of this other deployment."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Take over; without it, it is only shown.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Take the configs over; without --yes, they are only shown.")
+]
 
 
 def adopt(

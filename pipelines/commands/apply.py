@@ -33,7 +33,7 @@ PlanId = Annotated[
     ),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Write the changes; without it, they are only shown.")
+    bool, typer.Option("--yes", help="Write the changes; without --yes, they are only shown.")
 ]
 All = Annotated[
     bool,

@@ -52,7 +52,7 @@ Apis = Annotated[
     typer.Option("--api", metavar="API[,API]", help="Count only these APIs; brokers log all."),
 ]
 Yes = Annotated[
-    bool, typer.Option("--yes", help="Switch it on; without it, the effect is only shown.")
+    bool, typer.Option("--yes", help="Switch the logs on; without --yes, the effect is only shown.")
 ]
 
 

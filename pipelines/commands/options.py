@@ -25,7 +25,7 @@ _ConfFile = Annotated[
         "--conf",
         metavar="FILE",
         help=(
-            "Conf; without it that of $QUOTAFLOW_CONF, or ~/.config/quotaflow/conf.yaml, or the "
+            "The conf file; else that of $QUOTAFLOW_CONF, ~/.config/quotaflow/conf.yaml, or the "
             "packaged local.yaml."
         ),
     ),

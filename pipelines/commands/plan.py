@@ -109,5 +109,5 @@ def _save(opened: "Context", plan: "Plan", now: datetime) -> None:
 
 def _next(plan: "Plan", *, save: bool) -> str:
     if save:
-        return f"Nothing was applied: quotaflow apply {plan.plan_id} --yes applies just this."
-    return "Nothing was applied: quotaflow apply shows what the brokers say to it."
+        return f"Nothing was written: `quotaflow apply {plan.plan_id} --yes` writes this plan."
+    return "Nothing was written: `quotaflow apply` lets brokers validate the changes."

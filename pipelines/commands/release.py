@@ -29,7 +29,9 @@ ClientId = Annotated[
         "--client-id", metavar="ID", help="The client id, of a quota of user and client id."
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Record it; without it, it is only shown.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Record the release; without --yes, it is only shown.")
+]
 
 
 def release(

@@ -114,9 +114,9 @@ def _summary(report: HealthReport) -> Iterator[str]:
     for job in silent:
         since = texts.duration((job.silent_s or 0) * 1e3)
         if job.job == UPKEEP:
-            yield f"? {UPKEEP}: it ran {since} ago: run `quotaflow upkeep` once a day"
+            yield f"? {UPKEEP}: the last run was {since} ago: run `quotaflow upkeep` once a day"
         else:
-            yield f"? {job.job}: silent for {since}, longer than it usually is: does its run go on?"
+            yield f"? {job.job}: no batch for {since}, longer than usual: is its run alive?"
     for job in report.jobs:
         if job.rows_duplicate:
             again = counted(job.rows_duplicate, "line")

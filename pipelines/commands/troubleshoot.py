@@ -32,11 +32,15 @@ Client = Annotated[
 Metrics = Annotated[
     str, typer.Option("--metrics", metavar="PREFIX[,PREFIX]", help="Metrics to request; * is all.")
 ]
-Interval = Annotated[str, typer.Option("--interval", metavar="10s", help="How often it pushes.")]
+Interval = Annotated[
+    str, typer.Option("--interval", metavar="10s", help="How often the client pushes.")
+]
 Period = Annotated[
     str, typer.Option("--for", metavar="30m", help="How long the subscription lasts.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Write it; without it, it is only shown.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="Create the subscription; without --yes, it is only shown.")
+]
 
 
 def troubleshoot(

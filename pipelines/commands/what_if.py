@@ -39,7 +39,12 @@ _Producer = Annotated[
     ),
 ]
 _Consumer = Annotated[
-    _Rate, typer.Option("--consumer-byte-rate", metavar="RATE", help="The same for fetches.")
+    _Rate,
+    typer.Option(
+        "--consumer-byte-rate",
+        metavar="RATE",
+        help="With quota: bytes per second of fetches and broker.",
+    ),
 ]
 _User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="With quota: its user.")]
 _ClientId = Annotated[

@@ -54,7 +54,9 @@ At = Annotated[
 Lookback = Annotated[str, typer.Option("--for", help="How far back from the end: 30s, 5m, 1h.")]
 
 
-All = Annotated[bool, typer.Option("--all", help="What every area found, not the verdict alone.")]
+All = Annotated[
+    bool, typer.Option("--all", help="Show what every area found, not only the verdict.")
+]
 
 
 def why(
@@ -133,7 +135,7 @@ def _incidents(settings: "Conf", layout: Layout) -> None:
     output.lines(map(values.visible, lines or ["No incident is open."]))
     names = (name for row in incidents for name in row["names"])
     if command := next(filter(None, map(texts.why, names)), ""):
-        output.note(f"`{command}` says what to do; so does `quotaflow why` with each name above")
+        output.note(f"`{command}` says what to do; run `quotaflow why` for each name above")
 
 
 def _screen(answered: "WhyAnswer") -> Iterator[str]:

@@ -39,7 +39,7 @@ _MADE = (
     text("config", "config_key"),
     GridColumn("change", _change),
     GridColumn("ended", lambda row: f"{row['purpose']}: {ENDED.get(row['step'], row['step'])}"),
-    GridColumn("holds until (UTC)", _until, TIME),
+    GridColumn("lease ends (UTC)", _until, TIME),
     text("why", "reason", 160),
 )
 _OWNED_COLUMNS = (

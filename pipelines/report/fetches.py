@@ -33,7 +33,7 @@ _READ = (
     number("brought", "bytes", texts.size),
     number("largest answer", "max_response_bytes", texts.size),
     number("may be up to", "bound_bytes", texts.size),
-    number("left others waiting", "starved_fetches"),
+    number("left partitions out", "starved_fetches"),
 )
 _ADVISED = (
     GridColumn("who", fetcher),
@@ -82,7 +82,7 @@ def _advice(advised: Sequence[Row], problems: Sequence[Row]) -> str:
     parts = []
     if advised:
         clients = texts.names(map(fetcher, advised))
-        parts.append(f"change the settings below, of {clients}")
+        parts.append(f"change the settings below of {clients}")
     if problems:
         parts.append(reads.step(problems, "why reads fail"))
     return texts.to_do(parts)
@@ -98,7 +98,7 @@ def _wrong(problems: Sequence[Row]) -> str:
     if not problems:
         return "No read failed."
     clients = texts.names(row["client_id"] for row in problems)
-    return f"{clients} could not read as they should."
+    return f"Reads of {clients} went wrong."
 
 
 def _charts(sizes: Sequence[Row]) -> tuple[Figure, ...]:

@@ -61,8 +61,8 @@ _APPROVABLE = (
     value("now", "prior_value"),
     value("then", "config_value"),
     GridColumn(
-        "holds",
-        lambda row: "for good" if row["lease_s"] is None else texts.duration(row["lease_s"] * 1e3),
+        "lease",
+        lambda row: "no end" if row["lease_s"] is None else texts.duration(row["lease_s"] * 1e3),
     ),
     number("priority", "priority"),
 )
@@ -84,7 +84,7 @@ def section(scope: Scope) -> ReportSection:
         else texts.NO_STEP,
         grids=(
             grid("Changes that wait, most urgent first", planned, _PLANNED_COLUMNS[:-1], "None."),
-            grid("What results ask for and no plan takes", blocked, _PLANNED_COLUMNS, "None."),
+            grid("Changes that no plan makes, and why", blocked, _PLANNED_COLUMNS, "None."),
             grid(
                 "The plan that was frozen last",
                 frozen,

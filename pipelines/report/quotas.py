@@ -110,7 +110,7 @@ def section(scope: Scope) -> ReportSection:
             ),
         ),
         left_out=(
-            "Brokers log no cause of a throttle: the fullest quota that could be it is shown. "
+            "Brokers log no cause of a throttle: the fullest quota that can be the cause is shown. "
             "Request time is estimated.",
         ),
     )

@@ -45,7 +45,7 @@ _QUIET = (
     text("principal", "principal"),
     text("state", "state"),
     text("software", "client_software_name"),
-    number("asked every", "push_interval_ms", texts.duration),
+    number("pushes every", "push_interval_ms", texts.duration),
     number("pushes expected", "expected_pushes"),
     number("missing", "missing_share", texts.share),
     moment("last seen (UTC)", "last_seen"),
@@ -88,7 +88,7 @@ def section(scope: Scope) -> ReportSection:
                 "All clients push what their subscription names.",
             ),
             grid(
-                "Clients that never asked to push",
+                "Clients that never requested a subscription",
                 without,
                 _WITHOUT_COLUMNS,
                 _NO_CLIENTS.get(scope.level, "Only a request log shows them."),

@@ -13,13 +13,13 @@ OF_DAVE = (
     "producer_byte_rate of user dave is ",
     "--entity-type users --entity-name dave --add-config producer_byte_rate=",
 )
-OF_ALICE = ("No client quota limits it.",)
+OF_ALICE = ("No client quota limits alice.",)
 OF_MALLORY = (
-    "User:mallory took new producer ids at up to ",
-    "brokers do not limit it (KIP-936)",
+    "User:mallory took up to ",
+    "brokers do not enforce it (KIP-936)",
     " new producer ids: the program makes a new producer for every few requests. In numbers: ",
     "next: keep one producer, and close it when the program ends",
-    "No client quota limits it.",
+    "No client quota limits mallory.",
 )
 
 

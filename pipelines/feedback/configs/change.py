@@ -40,7 +40,7 @@ _RISKS = {
     IP: "slows new connections of every client behind this address, at every broker",
     BROKER: "replication takes more or less of what clients of this broker share",
     TOPIC: "other replicas of this topic are throttled than before",
-    CLIENT_METRICS: "the clients it matches push more or fewer metrics",
+    CLIENT_METRICS: "the clients that the resource matches push more or fewer metrics",
     BROKER_LOGGER: "its broker writes a line per request: disk, and time of its threads",
 }
 

@@ -136,8 +136,8 @@ class Room:
         if results_at is not None and results_at >= due:
             return None
         return (
-            f"a {kind} was changed at {newest:{_TIME}}: the next waits for results of "
-            f"{due:{_TIME}}, which show the effect"
+            f"the last change of kind {kind} was at {newest:{_TIME}}: "
+            f"the next waits for results of {due:{_TIME}}, which show its effect"
         )
 
 

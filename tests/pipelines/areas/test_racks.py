@@ -53,7 +53,7 @@ def test_what_part_of_its_reads_crossed_racks(
     (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
     assert (row["state"], row["finding"]) == (
         state,
-        f"User:alice as orders is in az-b. It read {size[0]}, most of it in az-b; {size[1]} of it "
+        f"User:alice as orders is in rack az-b. It read {size[0]}, mostly in rack az-b; {size[1]} "
         "(25 %) crossed racks.",
     )
 

@@ -472,7 +472,9 @@ def test_each_surface_names_each_incident_once(tmp_path: Path) -> None:
     assert {(card.rank, card.names) for card in carded.values()} == {(NOW, (BAD,))}
     assert carded.keys() == set(OF_BAD)
     assert carded["slow"].text == f"{waits}."
-    assert carded["slow"].action.startswith("Spread its requests over time, or raise the quota")
+    assert carded["slow"].action.startswith(
+        "Spread the client's requests over time, or raise the quota"
+    )
     assert ">since 2026-11-21 12:0" in carded["slow"].line
     assert ">since 2026-11-21 11:56" in carded["lag"].line, "when the oldest record left came"
     assert repeated(list(carded.values())) >= set(OF_BAD.values())

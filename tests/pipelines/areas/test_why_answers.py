@@ -315,9 +315,9 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("broker_ms", "parts"),
     [
-        (3.0, "The average was 8 ms: broker 3 ms, network and client 5 ms"),
+        (3.0, "The average was 8 ms: 3 ms in the broker, 5 ms in network and client"),
         # The broker's minute has requests that the client's metrics lack.
-        (30.0, "The average was 8 ms by the client, and 30 ms by the broker over other requests"),
+        (30.0, "The client measured 8 ms on average, and the broker 30 ms over other requests"),
     ],
 )
 def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, parts: str) -> None:
@@ -357,7 +357,10 @@ def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Pat
         for row in rows_of(FolderReader(warehouse), "dave")
         if row["area"] == "clients"
     ]
-    assert "User:dave as exports: apache-kafka-java 4.3.1 on 10.0.0.7, 3 requests." in texts
+    assert (
+        "User:dave as exports runs apache-kafka-java 4.3.1 on 10.0.0.7, and sent 3 requests."
+        in texts
+    )
     assert (
         "User:dave as exports runs several versions: apache-kafka-java 3.5.0, apache-kafka-java "
         "4.3.1." in texts

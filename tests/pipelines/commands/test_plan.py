@@ -52,7 +52,7 @@ def test_changes_wait_with_exit_code_three(plan: Plan, warehouse: Warehouse) -> 
     printed = plan(code=3)
     assert "1 change waits in plan " in printed.err
     assert "at most 1 user may change in one plan (plan.max_entity_share)" in printed.err
-    assert "Nothing was applied" in printed.err
+    assert "Nothing was written" in printed.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
     assert "blocked: user broker: excluded" in printed.err
     assert printed.err.count("(plan.max_entity_share)") == 1, "users of one reason are in one line"
