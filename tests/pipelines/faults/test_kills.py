@@ -52,6 +52,17 @@ OF_RESULTS = [
         "end",
     )
 ]
+JOINING = ("ingest_request_log", "fetches", "client_metrics", "request_results")
+OF_JOINS = [
+    f"{where} {name}"
+    for name in (
+        *("requests", "telemetry_pushes", "telemetry_subscriptions", "fetches"),
+        "client_metrics",
+    )
+    for where in ("written", "joined")
+]
+# More than runs that are killed take: each sees a join after few batches.
+JOINED_BATCHES = 60
 # Older than what VACUUM keeps in any case.
 MONTH_S = 30 * 86_400
 
@@ -135,6 +146,29 @@ def test_a_kill_at_any_point_of_results_changes_no_table_and_upkeep_deletes_what
     subprocess.run([*program, *kept, "--conf", conf], check=True, timeout=600)
     assert not any(left_files(warehouse / name) for name in left)
     assert contents(warehouse, jobs) == of_calm
+
+
+def test_ten_kills_while_small_files_are_joined_beside_jobs_change_no_table(tmp_path: Path) -> None:
+    batches = recorded.dealt(recorded.golden_lines(), JOINED_BATCHES)
+    confs = []
+    for name in ("expected", "killed"):
+        confs.append(conf_file(tmp_path / name))
+        recorded.write(tmp_path / name / "topic", batches)
+    _, of_killed = confs
+    for point in OF_JOINS:
+        code, output = outcome("joining", of_killed, point, *JOINING)
+        assert code == -signal.SIGKILL, (point, output)
+    for conf in confs:
+        dies_at(conf, [], *JOINING)
+    expected, killed = (contents(conf.parent / "warehouse", JOINING) for conf in confs)
+    for where in (expected, killed):
+        # Jobs that read tables count by batch, and other files are other batches.
+        where["pipeline_progress"] = Counter(
+            {row: n for row, n in where["pipeline_progress"].items() if f"'job': '{INGEST}'" in row}
+        )
+    for name, rows in expected.items():
+        assert killed[name] == rows, name
+    assert left_files(of_killed.parent / "warehouse" / "requests")
 
 
 def calm_and_killed(
