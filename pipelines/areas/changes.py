@@ -1,11 +1,13 @@
 """What changed lately: configs and quotas of a name, its topics, and its brokers."""
 
+import re
 from collections.abc import Iterator
 
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, Problem, moment
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
+from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
 NAME = "changes"
@@ -140,11 +142,19 @@ _OPERATIONS = {
     "APPEND": "added {value} to {key} of {entity}",
     "SUBTRACT": "removed {value} from {key} of {entity}",
 }
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 _OPERATION = "altered {key} of {entity}"
 
 
 def _entity(kind: str, entity_name: str) -> str:
     return f"{kind} {entity_name}" if entity_name else f"the default {kind}"
+
+
+def value_text(row: Row) -> str:
+    """The value as it was written; a rate of bytes with its unit."""
+    shown = name(row, "config_value")
+    is_rate = (row["config_key"] or "").endswith(("_byte_rate", ".throttled.rate"))
+    return texts.rate(float(shown)) if is_rate and _NUMBER.fullmatch(shown) else shown
 
 
 def _altered(row: Row) -> Finding:
@@ -158,7 +168,7 @@ def _altered(row: Row) -> Finding:
     did = did.format(
         key=row["config_key"] or "all configs",
         entity=entity,
-        value=name(row, "config_value"),
+        value=value_text(row),
     )
     refused = ""
     if row["error_code"]:

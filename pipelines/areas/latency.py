@@ -40,13 +40,12 @@ def _parts(row: Row) -> str:
     mean, broker = row["latency_avg_ms"], row["broker_total_avg_ms"]
     if mean is None:
         return ""
-    text = f" The average was {texts.duration(mean)}"
+    text = f" The client measured {texts.duration(mean)} on average"
     if broker is None:
         return f"{text}; the part of the broker is not known."
     of_broker = texts.duration(broker)
     if broker > mean:
-        measured = f"The client measured {texts.duration(mean)} on average"
-        return f" {measured}, and the broker {of_broker} over other requests."
+        return f"{text}, and the broker {of_broker} over other requests."
     parts = [f"{of_broker} in the broker"]
     if row["throttle_avg_ms"]:
         parts.append(f"{texts.duration(row['throttle_avg_ms'])} for a quota")

@@ -66,14 +66,19 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.ask(READS):
         yield Finding(
-            text=(
-                f"{client_text(row)} has faults in reads of {row['shown_topic']}: {_counts(row)}."
-            ),
+            text=f"{client_text(row)} {suffers(row)}: {_counts(row)}.",
             problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
             evidence=row,
         )
+
+
+def suffers(row: Row) -> str:
+    """What is known: answers that had a fault, or a follower from which records come late."""
+    is_late = not any(row[name] for name in _COUNTS if name != "lagging_minutes")
+    topic = row["shown_topic"]
+    return f"may have read {topic} late" if is_late else f"has faults in reads of {topic}"
 
 
 def _counts(row: Row) -> str:

@@ -1,6 +1,7 @@
 """Telemetry of clients (KIP-714): alerts on their metrics, and pushes that do not come."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from quotaflow.pipelines import reasons
@@ -214,7 +215,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         )
     if not scope.is_recent:
         yield last_day("clients_without_telemetry")
-    for row in scope.facts(_WITHOUT_OF_NAME) if scope.is_recent else ():
+    for row in by_library(scope.facts(_WITHOUT_OF_NAME) if scope.is_recent else ()):
         yield Finding(
             text=f"{client_text(row)} pushes no metrics.",
             next_step=reasons.telemetry_step(row),
@@ -227,6 +228,17 @@ def _too_early(row: Row) -> str:
     """The error has the name of a quota, and no client quota has to do with it."""
     is_early = row["error_code"] == _THROTTLED
     return ", because the client pushed before its interval was over" if is_early else ""
+
+
+def by_library(rows: Sequence[Row]) -> Iterator[Row]:
+    """A row for each client, library and reason, with all versions."""
+    names = ("cluster_id", "principal", "client_id", "client_software_name", "reason")
+    versions = defaultdict[tuple[object, ...], list[Row]](list)
+    for row in rows:
+        versions[tuple(row[name] for name in names)].append(row)
+    for first, *others in versions.values():
+        every = [each["client_software_version"] for each in (first, *others)]
+        yield first | {"client_software_version": texts.names(every)} if others else first
 
 
 def _alert(row: Row, scope: Scope) -> Finding:

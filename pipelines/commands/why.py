@@ -41,9 +41,9 @@ _MOST = 20
 _OF_EVIDENCE = ("principal", "client_id", "topic", "broker_id", "event_time")
 
 Name = Annotated[
-    str | None,
+    list[str] | None,
     typer.Argument(
-        metavar="[NAME]",
+        metavar="NAME",
         help="A principal, client id (app-* for several), group, topic, address, or broker-1.",
     ),
 ]
@@ -83,12 +83,13 @@ def why(
     """
     settings = conf.of_advice()
     lean_arrow.load(settings.warehouse)
-    if name is None:
+    if not name:
         _incidents(settings, layout)
         return
     until = times.since(at, datetime.now(UTC), "--at") if at else None
     is_brief = layout == Layout() and not show_all
-    answered = _answered(settings, name, until, lookback, is_brief=is_brief)
+    # A broker can be named in two words.
+    answered = _answered(settings, " ".join(name), until, lookback, is_brief=is_brief)
     for damage in answered.damages:
         output.note(damage)
     if until and answered.end < until:

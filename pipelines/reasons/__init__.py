@@ -175,12 +175,15 @@ def accused_burst(row: Row) -> str:
 def lag_cause(row: Row) -> str:
     """The cause of a row of why_groups_lag and the numbers that it rests on, in one sentence."""
     sure = "" if row["confidence"] is None else f"; sure: {texts.share(row['confidence'])}"
-    numbers = ", ".join(
-        f"{cut(each['signal']).replace('_', ' ')} {texts.precise(each['value'], 3)}"
-        for each in row["evidence"] or ()
-    )
+    numbers = ", ".join(_signal(each["signal"], each["value"]) for each in row["evidence"] or ())
     rests = f"; evidence: {numbers}" if numbers else ""
     return f"{_lag_cause(row)}{sure}{rests}"
+
+
+def _signal(signal: str, value: float) -> str:
+    name_of_share = signal.removesuffix("_share")
+    shown = texts.precise(value, 3) if name_of_share == signal else texts.share(value)
+    return f"{cut(name_of_share).replace('_', ' ')} {shown}"
 
 
 def _lag_cause(row: Row) -> str:

@@ -195,8 +195,8 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
     assert (row["state"], row["topic"]) == (PROBLEM, "t")
     assert row["finding"] == (
         "Group g is 1,100 records behind in t, the oldest 11 min old; the lag grows. Cause 1: a "
-        "quota stops its fetches (consumer_byte_rate); sure: 95 %; evidence: throttle time share "
-        "0.508, quota 500,000."
+        "quota stops its fetches (consumer_byte_rate); sure: 95 %; evidence: throttle time "
+        "51 %, quota 500,000."
     )
     assert row["next_step"].startswith("raise consumer_byte_rate of the group's clients")
 
@@ -259,7 +259,7 @@ def test_what_quotaflow_wrote_after_the_end_of_the_log_is_a_change_and_what_the_
     texts = [each["finding"] for each in rows if each["area"] == "changes"]
     assert [text.partition(" UTC: ")[2] for text in texts] == [
         "quotaflow deleted producer_byte_rate of user dave.",
-        "User:admin set producer_byte_rate of user dave to 5.",
+        "User:admin set producer_byte_rate of user dave to 5 bytes/s.",
     ]
 
 
@@ -315,7 +315,10 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("broker_ms", "parts"),
     [
-        (3.0, "The average was 8 ms: 3 ms in the broker, 5 ms in network and client"),
+        (
+            3.0,
+            "The client measured 8 ms on average: 3 ms in the broker, 5 ms in network and client",
+        ),
         # The broker's minute has requests that the client's metrics lack.
         (30.0, "The client measured 8 ms on average, and the broker 30 ms over other requests"),
     ],

@@ -287,3 +287,8 @@ def test_without_a_name_it_lists_open_incidents(
     (incident,) = table_command("why", "--json").rows
     assert (incident["names"], incident["state"]) == (["bad"], "open")
     assert incident["since"].endswith("Z")
+
+
+def test_a_broker_can_be_named_in_two_words(why: Why) -> None:
+    content = {"quota_usage": [used(0, 9.0)], "brokers": [row("brokers", 0, {}, broker_id=1)]}
+    assert why(content, "broker", "1").out.startswith("broker 1, 2026-11-21 ")
