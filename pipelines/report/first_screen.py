@@ -354,8 +354,8 @@ def _total(costs: Row) -> tuple[str, ...]:
     ]
     total = texts.money(costs["cost"], costs["currency"])
     return (
-        f"Clients and topics cost {total} in all, without replication between racks: "
-        f"{', '.join(items)}.",
+        f"Clients and topics cost {total}: {', '.join(items)}. No client or topic pays for "
+        "replication between racks.",
     )
 
 

@@ -80,9 +80,9 @@ def test_every_place_shows_one_total(filled: Warehouse) -> None:
 
     (_, block) = blocks(scope, ())
     assert block.sentences[-1] == (
-        f"Clients and topics cost {eur(ALL)} in all, without replication between racks: 2.00 EUR "
-        "produced, 2.00 EUR consumed, 1.00 EUR between racks, 8.00 EUR read from remote storage, "
-        "24.00 EUR kept on disks."
+        f"Clients and topics cost {eur(ALL)}: 2.00 EUR produced, "
+        "2.00 EUR consumed, 1.00 EUR between racks, 8.00 EUR read from remote storage, "
+        "24.00 EUR kept on disks. No client or topic pays for replication between racks."
     )
     of_teams, of_topics = section(scope).grids
     assert {row[0]: row[-1] for row in of_teams.rows} == {
@@ -149,8 +149,8 @@ def test_without_a_request_log_storage_alone_has_a_cost(warehouse: Warehouse) ->
     assert blocks(scope, ())[1].sentences == (
         "No bytes between racks are known of this time. That needs a request log, sampled or "
         "whole.",
-        "Clients and topics cost 24.00 EUR in all, without replication between racks: 24.00 EUR "
-        "kept on disks.",
+        "Clients and topics cost 24.00 EUR: 24.00 EUR kept on disks. No client or topic pays for "
+        "replication between racks.",
     )
     assert [row[-1] for row in section(scope).grids[0].rows] == [eur(16.0), eur(8.0)]
 

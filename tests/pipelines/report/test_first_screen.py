@@ -97,8 +97,8 @@ def test_costs_are_amounts_with_prices(warehouse: Warehouse) -> None:
     _, cost = blocks(scope(warehouse), (racks,))
     assert cost.sentences[1:] == (
         "Bytes between racks cost 0.50 EUR.",
-        "Clients and topics cost 4.00 EUR in all, without replication between racks: 4.00 EUR "
-        "produced, 0.00 EUR between racks.",
+        "Clients and topics cost 4.00 EUR: 4.00 EUR "
+        "produced, 0.00 EUR between racks. No client or topic pays for replication between racks.",
     )
     assert cost.action == "Set client.rack=a."
 
