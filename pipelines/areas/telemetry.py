@@ -28,6 +28,9 @@ TABLES = (
     "clients_without_telemetry",
 )
 
+_TOO_LARGE = 118
+_THROTTLED = 89
+_EARLY_PUSHES = 3
 STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off", "refused")
 """States of client instances (client_coverage)."""
 _OF_USERS = of_users("client_coverage")
@@ -46,7 +49,8 @@ _ENDED = (
     "GROUP BY principal, client_pattern, state "
     "ORDER BY state, principal, client_id LIMIT {limit}"
 )
-# A client with an old subscription (UNKNOWN_SUBSCRIPTION_ID) asks for the new one, and goes on.
+# A client with an old subscription (UNKNOWN_SUBSCRIPTION_ID) asks for the new one, and goes on. One
+# that pushed too early waits and goes on, which costs metrics only if it happens again and again.
 _REJECTED = (
     "SELECT cluster_id, principal, client_id, client_ids, error_code, error_name, pushes, "
     "last_seen FROM (SELECT cluster_id, principal, "
@@ -55,7 +59,8 @@ _REJECTED = (
     "error_name, count(*) AS pushes, min(event_time) AS first_seen, max(event_time) AS last_seen "
     "FROM rejected_pushes WHERE {of_cluster} AND error_code IS DISTINCT FROM 117 "
     "GROUP BY cluster_id, principal, client_pattern, error_code) AS every_error "
-    "WHERE {is_program} AND {in_day:first_seen:last_seen}"
+    "WHERE {is_program} AND {in_day:first_seen:last_seen} "
+    f"AND (error_code IS DISTINCT FROM {_THROTTLED} OR pushes >= {_EARLY_PUSHES})"
 )
 _WITHOUT_OF_NAME = (
     "SELECT * FROM clients_without_telemetry WHERE {of_cluster} AND {is_program} "
@@ -190,8 +195,6 @@ PUSH_REFUSED = RowProblem(
     action=lambda _: "`quotaflow show telemetry_rejections` has the errors.",
 )
 PROBLEMS = (ALERT_OPEN, CUT_OFF, PUSH_REFUSED)
-_TOO_LARGE = 118
-_THROTTLED = 89
 _STATES = {
     "cut_off": "stopped pushing metrics, because a broker refused its push as invalid",
     "vanished": "ended without a last push",

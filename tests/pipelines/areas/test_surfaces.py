@@ -246,6 +246,8 @@ CASES: dict[str, Tables] = {
             # A client with an old subscription asks for the new one, and pushes again.
             push(3, **client(FINE), client_instance_id="i-fine", error_code=117, accepted=False),
             push(4, **client(FINE), client_instance_id="i-fine"),
+            # One that pushed too early waits.
+            push(5, **client(FINE), client_instance_id="i-fine", error_code=89, accepted=False),
         ]
     },
     "throttle_left_over": {
