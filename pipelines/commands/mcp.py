@@ -47,7 +47,7 @@ def mcp(
 
     Example: quotaflow mcp --transport http --set serve.token=env:QUOTAFLOW_TOKEN
     """
-    settings = conf.of_tables()
+    settings = conf.of_advice()
     made = mcp_server.server(Tools(settings), version("quotaflow"))
     if transport is Transport.STDIO:
         made.run("stdio")

@@ -35,7 +35,7 @@ def notify(
 
     Example: quotaflow notify --dry-run
     """
-    settings = conf.of_tables()
+    settings = conf.of_advice()
     now = datetime.now(UTC)
     if dry_run:
         waiting = [_shown(*each) for each in notifier.pending(settings, now)]

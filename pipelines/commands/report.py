@@ -60,7 +60,7 @@ def report(
     """
     if not out.name or out.is_dir():
         raise ConfigError(f"--out {out} cannot be written: name a file, e.g. --out report.html")
-    settings = conf.of_tables()
+    settings = conf.of_advice()
     reader, now = open_reader(settings), datetime.now(UTC)
     with progress.shown("writing the report"):
 

@@ -63,7 +63,7 @@ def serve(
     Example: quotaflow serve --address 0.0.0.0 --set serve.token=env:QUOTAFLOW_TOKEN
     """
     lookback = timedelta(seconds=times.seconds(since))
-    settings = conf.of_tables()
+    settings = conf.of_advice()
     access = access_of(settings, address)
     tables = ServedTables(settings, cluster, lookback)
     site = QuotaflowSite(tables, settings.serve.refresh_s)

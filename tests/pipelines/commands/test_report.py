@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.commands import report
+from quotaflow.pipelines.feedback.configs.kafka_configs import ANY_BROKER, Connection
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.declared import PIPELINE_PROGRESS
 
@@ -53,6 +55,22 @@ def test_a_pipe_is_written_to_and_not_replaced(page_of: Report, tmp_path: Path) 
         page_of("--out", str(pipe))
         assert page.result().startswith("<!DOCTYPE html>")
     assert pipe.is_fifo()
+
+
+def test_steps_name_no_address_that_only_the_packaged_conf_has(
+    page_of: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of why do: both take the listener of the last snapshot."""
+    given: list[str] = []
+
+    def rendered(scope: Scope) -> str:
+        given.append(Connection.from_conf(scope.conf.kafka).bootstrap_servers)
+        return ""
+
+    monkeypatch.setattr(report, "render_report", rendered)
+    page_of("--out", "-")
+    page_of("--out", "-", "--set", "kafka.properties={bootstrap.servers: 'k1:9092'}")
+    assert given == [ANY_BROKER, "k1:9092"]
 
 
 def test_since_counts_from_now_and_a_report_without_it_from_the_newest_event() -> None:
