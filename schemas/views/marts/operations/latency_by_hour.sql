@@ -18,8 +18,8 @@
 --   throttled_requests: those of them that were throttled
 --   mean_ms: mean wait, in ms; null: no line has a time
 --   p50_ms: wait that half of the requests do not exceed, in ms; null: no line has a time
---   p95_ms: wait that 95 of 100 requests do not exceed, in ms; null: no line has a time
---   p99_ms: wait that 99 of 100 requests do not exceed, in ms; null: no line has a time
+--   p95_ms: 95th percentile: wait that 95 of 100 requests do not exceed, in ms; null: no line has a time
+--   p99_ms: 99th percentile: wait that 99 of 100 requests do not exceed, in ms; null: no line has a time
 --   line_count: lines of the log that show these requests, fewer where ingest sampled: a percentile
 --     rests on so many; null: the rows are older
 WITH counted AS (

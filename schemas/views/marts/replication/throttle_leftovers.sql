@@ -2,6 +2,7 @@
 -- grain: one row per replication throttle that was set and not needed in all of its last time
 -- area: replication
 -- level: admin_api
+-- question: Throttles left over. Which replication throttles are set that nothing needs any more?
 -- description: Rates and lists of throttled replicas (KIP-73) that are left over, by snapshots: they
 --   are as old as replication.stale_throttle_s, and in that time no snapshot found a reassignment, or
 --   a replica out of sync, that they would slow down. What the request log, or a record of quotaflow,
