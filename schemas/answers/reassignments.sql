@@ -14,7 +14,7 @@
 --   traffic: 1 h
 --   fetches: 10 min
 --   replica_lag: 7 d
---   replica_sizes: at most 30 d
+--   replica_sizes: 30 d
 --   pipeline_progress: 7 d
 -- columns:
 --   from reassignment_changes: cluster_id
