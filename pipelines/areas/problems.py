@@ -1,5 +1,7 @@
 """Every kind of problem that rows of tables show, the worst first."""
 
+from collections.abc import Iterator, Sequence
+
 from quotaflow.pipelines.areas import (
     diagnoses,
     fetches,
@@ -13,6 +15,10 @@ from quotaflow.pipelines.areas import (
     replication,
     telemetry,
 )
+from quotaflow.pipelines.areas.finding import NOW, Finding, in_cluster
+from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.verdict import TABLES_OF
 
 PROBLEMS = tuple(
     sorted(
@@ -35,3 +41,11 @@ PROBLEMS = tuple(
         key=lambda problem: problem.severity,
     )
 )
+_NO_NAME = {each.code for each in (*diagnoses.PROBLEMS, *pipeline.QUALITY, *pipeline.PROBLEMS)}
+
+
+def beside_incidents(scope: Scope, incidents: Sequence[Row]) -> Iterator[Finding]:
+    """What else may begin the answer about a name: who suffers, and is in no incident."""
+    told = {table for row in incidents for table in TABLES_OF.get(row["symptom"], ())}
+    others = (each for each in PROBLEMS if each.severity == NOW and each.code not in _NO_NAME)
+    return in_cluster(scope, (each for each in others if each.table not in told))

@@ -245,7 +245,8 @@ def by_library(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _alert(row: Row, scope: Scope) -> Finding:
-    was_open = row["is_open"] or row["closed_at"] >= scope.until
+    # Of an alert that closed since then only a question about that time says that it was open.
+    was_open = row["is_open"] or (scope.is_past and row["closed_at"] >= scope.until)
     is_open = "has been open since"
     if not was_open:
         is_open = f"was open for {texts.duration(row['duration_ms'])} from"

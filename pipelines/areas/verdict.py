@@ -21,7 +21,7 @@ _MAX_CAUSE_LINES, _MAX_FINE_LINES = 3, 2
 _HINT, _CAUSE, _PROBLEM = "hint", "more cause", "more problem"
 """What is counted where it has no room."""
 _LEAST_SHARE = 0.05
-_TABLES_OF = {
+TABLES_OF = {
     "lag": ("why_groups_lag",),
     **dict.fromkeys(
         ("unavailable", "under_min_isr", "under_replicated"),
@@ -188,7 +188,7 @@ def _hint(scope: Scope, row: Row) -> str:
 
 def _is_repeated(finding: Finding, first: diagnoses.Symptom) -> bool:
     """Whether the diagnosis says what a problem of an area says."""
-    return bool(first) and finding.evidence_table in _TABLES_OF.get(first[0]["symptom"], ())
+    return bool(first) and finding.evidence_table in TABLES_OF.get(first[0]["symptom"], ())
 
 
 def _causes(scope: Scope, causes: diagnoses.Symptom) -> tuple[CauseLine, ...]:

@@ -73,11 +73,11 @@ def why(
     Prints the verdict: since when, what requests wait for, the causes with the part that each
     explains, and a next step. With --all, what every area found: quotas, producer ids, racks, fetch
     limits, groups, read problems, latency, telemetry, replication, changes and versions. Without a
-    name it lists open incidents. Needs no JVM where the tables are in a folder. Quotas are those of
-    the last `quotaflow snapshot`; the cause of a throttle is inferred: a broker does not log it. If
-    the tables have several clusters, kafka.cluster_id chooses one. With --json, one object per
-    finding: state is problem, fact, nothing (the tables were asked) or unknown (they could not be
-    asked).
+    name it lists what is wrong: open incidents first. Needs no JVM where the tables are in a
+    folder. Quotas are those of the last `quotaflow snapshot`; the cause of a throttle is inferred:
+    a broker does not log it. If the tables have several clusters, kafka.cluster_id chooses one.
+    With --json, one object per finding: state is problem, fact, nothing (the tables were asked) or
+    unknown (they could not be asked).
 
     Example: quotaflow why dave --at 10m
     """
@@ -122,8 +122,10 @@ def _earlier(answered: "WhyAnswer", until: datetime) -> str:
 
 
 def _incidents(settings: "Conf", layout: Layout) -> None:
-    """Open incidents, and whose names say more."""
-    from quotaflow.pipelines.areas import diagnoses  # noqa: PLC0415  as above
+    """Open incidents, what else is wrong, and whose names say more."""
+    from quotaflow.pipelines.areas import diagnoses, problems  # noqa: PLC0415  as above
+    from quotaflow.pipelines.areas.clusters import clusters  # noqa: PLC0415
+    from quotaflow.pipelines.areas.scope import DAY, Scope  # noqa: PLC0415
     from quotaflow.pipelines.warehouse.readers import open_reader  # noqa: PLC0415
 
     reader = open_reader(settings)
@@ -133,6 +135,10 @@ def _incidents(settings: "Conf", layout: Layout) -> None:
         output.write(map(values.plain, incidents), columns, layout)
         return
     lines = [f"{diagnoses.incident(row)}." for row in incidents]
+    for cluster_id, end in clusters(reader).items():
+        if settings.kafka.cluster_id in {None, cluster_id}:
+            scope = Scope(reader, cluster_id, end - DAY, end, datetime.now(UTC), settings)
+            lines += [each.text for each in problems.beside_incidents(scope, incidents)]
     output.lines(map(values.visible, lines or ["No incident is open."]))
     names = (name for row in incidents for name in row["names"])
     if command := next(filter(None, map(texts.why, names)), ""):

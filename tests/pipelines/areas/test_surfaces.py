@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import NOW, Finding
 from quotaflow.pipelines.areas.pipeline import DATA_OLD, MAX_AGE_S
-from quotaflow.pipelines.areas.problems import PROBLEMS
+from quotaflow.pipelines.areas.problems import PROBLEMS, beside_incidents
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.commands import status
@@ -393,6 +394,22 @@ def test_why_names_the_problem_of_one_name_and_none_of_its_twin(
 ) -> None:
     assert named_by_why(reader, BAD, code) == (set() if code in OF_NO_NAME else {code})
     assert named_by_why(reader, FINE, code) == set()
+
+
+@EVERY_CASE
+def test_what_begins_the_answer_about_a_name_is_an_incident_or_listed_beside_them(
+    planted: Warehouse, code: str
+) -> None:
+    one = scope(planted, code, until=at(65), now=at(120))
+    verdict = why(FolderReader(planted), BAD, HOUR, code, config.Conf()).verdict
+    incidents = one.ask(diagnoses.OPEN)
+    names = [name for row in incidents for name in row["names"]]
+    others = [f"{each.text} {each.evidence}" for each in beside_incidents(one, incidents)]
+    listed = " ".join([*names, *others])
+    assert FINE not in listed
+    if verdict.rank == NOW:
+        # A slow broker is named in place of its clients.
+        assert BAD in listed or (code == "broker_slow" and "broker 1" in listed)
 
 
 def named_by_why(reader: FolderReader, name: str, cluster: str) -> set[str | None]:
