@@ -1,6 +1,5 @@
 """Replays requests under another byte quota: whom it would have throttled, and how long."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quotaflow.pipelines.areas.quota_replay import checked_principals
+from quotaflow.pipelines.areas.replayed_quota import (
+    APIS,
+    CONSUMER,
+    ReplayedQuota,
+    charge,
+    members,
+)
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import texts
@@ -16,17 +22,11 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.programs import program_of
-from quotaflow.udfs.rules.byte_replay import ByteOutcome, ByteQuota, Charge, replay
+from quotaflow.udfs.rules.byte_replay import ByteOutcome, ByteQuota, replay
 from quotaflow.udfs.rules.principal_name import bare
-from quotaflow.udfs.rules.quota import ANY, DEFAULT, LEVELS, NAMED
 
-PRODUCER, CONSUMER = "producer_byte_rate", "consumer_byte_rate"
 MOST_REQUESTS = 1_000_000
 """A replay takes about 20 s for as many."""
-LEAST_BYTES_PER_S = 1_000.0
-"""Below it a large answer is cut into very many pieces, and nobody sets such a quota."""
-APIS = {PRODUCER: "PRODUCE", CONSUMER: "FETCH"}
-"""By kind of quota, the API whose requests it is charged for."""
 _REQUESTS = """
 SELECT cluster_id, broker_id, principal, client_id, connection_id,
     unix_millis(event_time) AS at_ms, throttle_time_ms, weight,
@@ -48,35 +48,6 @@ COLUMNS = [
     *("principal", "client_id", "broker_id", "requests", "throttled_before", "throttled_after"),
     *("throttle_ms_before", "throttle_ms_after", "longest_ms_after", "client_ids", "cluster_id"),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayedQuota:
-    """A quota to replay: its entity as kafka-configs names it, its kind, and bytes per second."""
-
-    kind: str
-    bytes_per_s: float
-    user: str | None = None
-    client_id: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for a quota that no broker takes."""
-        if self.user is None and self.client_id is None:
-            raise ConfigError("whose quota? Name --user, --client-id or both")
-        if not LEAST_BYTES_PER_S <= self.bytes_per_s < math.inf:
-            option = f"--{self.kind.replace('_', '-')}"
-            least = f"{LEAST_BYTES_PER_S:g}"
-            raise ConfigError(f"{option} is {self.bytes_per_s:g}, and must be at least {least}")
-
-    @property
-    def level(self) -> int:
-        """How specific its entity is, in LEVELS: a more specific quota of another one wins."""
-        return LEVELS.index((NAMED if self.user else ANY, NAMED if self.client_id else ANY))
-
-    def name(self) -> str:
-        """Its entity in words."""
-        parts = (("user", self.user), ("client id", self.client_id))
-        return " with ".join(f"{kind} {texts.label(name)}" for kind, name in parts if name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,35 +142,6 @@ def _requests(reader: Reader, other: ReplayedQuota, since: datetime) -> list[dic
     return rows
 
 
-def members(
-    rows: list[dict[str, Any]], other: ReplayedQuota, quotas: list[dict[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """The requests that would share the quota: no more specific one is set for their client."""
-    is_member = dict[tuple[str, str, str], bool]()
-    for row in rows:
-        client = (row["cluster_id"], bare(row["principal"]), row["client_id"] or "")
-        if client not in is_member:
-            levels = (_level(quota, *client) for quota in quotas)
-            is_member[client] = all(level is None or level >= other.level for level in levels)
-        if is_member[client]:
-            yield row
-
-
-def _level(quota: dict[str, Any], cluster_id: str, user: str, client_id: str) -> int | None:
-    """The level of a quota that could limit a client; null if it is not about this client."""
-    kinds = []
-    for name, is_default, own in (
-        (quota["user"], quota["is_default_user"], user),
-        (quota["client_id"], quota["is_default_client_id"], client_id),
-    ):
-        if name is not None and name != own:
-            return None
-        kinds.append(DEFAULT if is_default else ANY if name is None else NAMED)
-    if quota["cluster_id"] != cluster_id:
-        return None
-    return LEVELS.index((kinds[0], kinds[1]))
-
-
 def _quota_now(quotas: list[dict[str, Any]], other: ReplayedQuota) -> float | None:
     own = {
         quota["quota"]
@@ -209,20 +151,6 @@ def _quota_now(quotas: list[dict[str, Any]], other: ReplayedQuota) -> float | No
         and not quota["is_default_client_id"]
     }
     return own.pop() if len(own) == 1 else None
-
-
-def charge(row: dict[str, Any]) -> Charge:
-    """What a broker charged for a request, and whom."""
-    weight = row["weight"] or 1
-    client = program_of(row["client_id"] or "")
-    return Charge(
-        row["at_ms"],
-        f"{row['principal']}\0{client}",
-        row["connection_id"] or f"{row['principal']}\0{row['client_id']}",
-        weight * sum(size or 0 for size in row["sizes"] or ()),
-        row["throttle_time_ms"] or 0,
-        weight,
-    )
 
 
 def _rows(

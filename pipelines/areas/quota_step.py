@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from quotaflow.pipelines.areas import byte_quota_replay
-from quotaflow.pipelines.areas.byte_quota_replay import LEAST_BYTES_PER_S, ReplayedQuota
+from quotaflow.pipelines.areas import replayed_quota
 from quotaflow.pipelines.areas.question import Row
+from quotaflow.pipelines.areas.replayed_quota import LEAST_BYTES_PER_S, ReplayedQuota
 from quotaflow.pipelines.areas.scope import HOUR, Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
@@ -89,10 +89,10 @@ def _next(scope: Scope, row: Row) -> tuple[float, str]:
 
 def _left_ms(scope: Scope, kind: str, quota: float, charged: Sequence[Row]) -> float:
     """For how long brokers would have throttled these requests."""
-    conf, is_fetch = scope.conf.quotas, kind == byte_quota_replay.CONSUMER
+    conf, is_fetch = scope.conf.quotas, kind == replayed_quota.CONSUMER
     brokers = defaultdict[int, list[Charge]](list)
     for each in charged:
-        brokers[each["broker_id"]].append(byte_quota_replay.charge(each))
+        brokers[each["broker_id"]].append(replayed_quota.charge(each))
     other = ByteQuota(quota, is_fetch, conf.num_windows, conf.window_ms)
     return sum(
         outcome.throttle_ms_after
@@ -105,7 +105,7 @@ def _charged(scope: Scope, row: Row) -> Sequence[Row]:
     """Requests of the last hour that share the quota; none if they cannot be replayed."""
     owner, kind = entity(row), row["quota_type"]
     is_named = not owner.is_default_user and not owner.is_default_client_id
-    is_replayed = kind in byte_quota_replay.APIS and row["quota"] >= LEAST_BYTES_PER_S
+    is_replayed = kind in replayed_quota.APIS and row["quota"] >= LEAST_BYTES_PER_S
     if not is_named or not is_replayed:
         return ()
     quota = ReplayedQuota(kind, row["quota"], owner.user, owner.client_id)
@@ -114,11 +114,11 @@ def _charged(scope: Scope, row: Row) -> Sequence[Row]:
         *([f"client_id = {literal(owner.client_id)}"] if owner.client_id is not None else []),
     ]
     given = {"hour_ago": literal(scope.until - HOUR), "most": str(_MOST_REQUESTS)}
-    given |= {"api": literal(byte_quota_replay.APIS[kind]), "members": " AND ".join(members)}
+    given |= {"api": literal(replayed_quota.APIS[kind]), "members": " AND ".join(members)}
     try:
         rows = scope.rows(_REQUESTS, **given)
         quotas = scope.rows_if_made(_QUOTAS.replace("{kind}", literal(kind)))
     except (NeverMadeError, QueryError):
         return ()
     sized = [row | {"sizes": [each["bytes"] for each in row["partitions"] or ()]} for row in rows]
-    return list(byte_quota_replay.members(sized, quota, quotas))
+    return list(replayed_quota.members(sized, quota, quotas))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from quotaflow.pipelines.areas import byte_quota_replay, quota_replay
-from quotaflow.pipelines.areas.byte_quota_replay import CONSUMER, PRODUCER, ReplayedQuota
+from quotaflow.pipelines.areas.replayed_quota import CONSUMER, PRODUCER, ReplayedQuota
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import output, times

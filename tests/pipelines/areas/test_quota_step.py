@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.areas.byte_quota_replay import PRODUCER, ReplayedQuota, replayed
+from quotaflow.pipelines.areas.byte_quota_replay import replayed
+from quotaflow.pipelines.areas.replayed_quota import PRODUCER, ReplayedQuota
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import cases
