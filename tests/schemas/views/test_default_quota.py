@@ -131,7 +131,7 @@ def test_the_default_is_proposed_only_where_single_limits_do_not_do() -> None:
     actual = assert_outcomes(outcomes, "desired_configs WHERE entity_name IS NULL", *names)
     (row,) = actual["more offend than a plan limits"]
     assert plan_inputs.worded(row).reason.startswith(
-        "3 users take producer ids faster than the default, and a plan limits at most 2 users "
+        "3 users take producer ids faster than the default quota; a plan limits at most 2 users "
         "one by one"
     )
     assert "458 MB of heap" in plan_inputs.worded(row).reason
