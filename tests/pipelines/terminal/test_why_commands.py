@@ -23,7 +23,7 @@ def named(command: str) -> str:
     """The name that a command asks about, as a shell and the command line read it."""
     program, why, *words = shlex.split(command)
     assert (program, why) == ("quotaflow", "why")
-    name = _WHY.make_context("why", words).params["name"]
+    (name,) = _WHY.make_context("why", words).params["name"]
     assert isinstance(name, str)
     return name
 
