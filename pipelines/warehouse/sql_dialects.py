@@ -15,7 +15,7 @@ _IN_SPARK = {"epoch_us": "unix_micros"}
 _ALIKE = """
 and argmax argmin array arraytostring avg cardinality case cast ceil coalesce concat contains count
 currenttimestamp denserank epoch_us exists exp explode firstvalue floor greatest groupconcat
-grouping if lag lead least left length logicalor lower max min now nullif or pad percentilecont rank
+grouping if lag lead least left length logicalor lower max min now nullif or pad percentilecont pow rank
 regexplike replace round rownumber splitpart startswith strposition substring sum
 timestamptrunc transform trim trycast unixmicros unixmillis abs
 """

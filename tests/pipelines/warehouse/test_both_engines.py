@@ -42,7 +42,7 @@ unix_micros(t) | unix_millis(t) | date_trunc('hour', t) | t + INTERVAL '1' HOUR
 row_number() OVER (PARTITION BY g ORDER BY x, id) | rank() OVER (ORDER BY y) | 7 / x
 dense_rank() OVER (ORDER BY y DESC) | lag(x) OVER (ORDER BY id) | lead(x) OVER (ORDER BY id)
 first_value(x) OVER (PARTITION BY g ORDER BY y) | max(x) OVER (PARTITION BY g ORDER BY id)
-x IN (3, 4) | b AND x > 1 | b OR x > 1 | exp(y) | chr(92)
+x IN (3, 4) | b AND x > 1 | b OR x > 1 | exp(y) | power(2e0, x) | chr(92)
 """
 """Of both: an expression for each row."""
 OF_GROUPS = """
