@@ -65,7 +65,7 @@ WITH suspects AS (
     SELECT
         cluster_id, floored(event_time, 60) AS event_time,
         floored(event_time, 60) + INTERVAL 1 MINUTE AS minute_end, broker_id, principal, client_id,
-        client_software_name, client_software_version, connection_id,
+        client_software_name, client_software_version, connection_id, weight_of(weight) AS weight,
         part.topic AS topic, part.topic_id AS topic_id, part."partition" AS "partition",
         coalesce(part.error_code, 0) AS error_code,
         part.fetch_offset AS fetch_offset,
@@ -87,7 +87,8 @@ counted AS (
         connection_id, error_code,
         preferred_read_replica IS NOT NULL AS is_redirect,
         if(is_redirect, NULL, fetch_offset) AS refused_offset,
-        count(*) AS answers,
+        count(*) AS lines,
+        sum(weight) AS answers,
         max(preferred_read_replica) AS preferred_read_replica,
         min(high_watermark) FILTER (high_watermark >= 0) AS high_watermark,
         min(fetch_offset) AS min_fetch_offset,
@@ -97,7 +98,7 @@ counted AS (
 ),
 -- A consumer that follows a redirect does not fetch from the leader again soon. Many are a loop.
 found AS (
-    FROM counted WHERE NOT is_redirect OR answers >= $loop_redirects
+    FROM counted WHERE NOT is_redirect OR lines >= $loop_redirects
 ),
 -- What a replica reports in a minute counts in that minute and in the next one.
 offsets AS (
@@ -199,7 +200,7 @@ faults AS (
     UNION ALL
     SELECT * EXCLUDE (fault), 'out_of_range_spin' AS fault
     FROM judged
-    WHERE error_code = 1 AND refused_offset IS NOT NULL AND answers >= $spin_answers
+    WHERE error_code = 1 AND refused_offset IS NOT NULL AND lines >= $spin_answers
     UNION ALL
     SELECT * EXCLUDE (fault), 'redirect_loop' AS fault FROM judged WHERE is_redirect
 )

@@ -70,7 +70,8 @@
 WITH each AS (
     -- A row is a fetch, in its minute.
     SELECT
-        *, floored(event_time, 60) AS minute, coalesce(response_bytes, 0) AS size
+        * REPLACE (weight_of(weight) AS weight),
+        floored(event_time, 60) AS minute, coalesce(response_bytes, 0) AS size
     FROM fetches
 ),
 config_snapshots AS (
@@ -157,19 +158,41 @@ by_answer AS (
     -- A row is a client or follower at a broker in a minute, with what its answers show.
     SELECT
         cluster_id, minute, broker_id, principal, client_id, replica_id,
-        count(*) AS fetches, count(*) FILTER (isolation_level = 1) AS committed_fetches,
-        sum(size) AS bytes, max(size) AS max_response_bytes,
-        histogram(power) AS powers, histogram(limiter) AS limiters,
+        sum(weight) AS fetches, sum(weight) FILTER (isolation_level = 1) AS committed_fetches,
+        sum(size * weight) AS bytes, max(size) AS max_response_bytes,
         max(max_bytes) AS max_bytes, max(session_partition_max_bytes) AS partition_max_bytes,
         max(min_bytes) AS min_bytes, max(max_wait_ms) AS max_wait_ms,
         max(session_partitions) AS partitions,
         CASE WHEN bool_and(bound_bytes IS NOT NULL) THEN max(bound_bytes) END AS bound_bytes,
-        count(*) FILTER (is_filled) AS filled_fetches,
+        sum(weight) FILTER (is_filled) AS filled_fetches,
         count(DISTINCT {topic: first_read.topic, topic_id: first_read.topic_id,
                         partition: first_read.partition})
             FILTER (first_read IS NOT NULL) AS first_partitions,
-        count(*) FILTER (len(starved) > 0) AS starved_fetches
+        sum(weight) FILTER (len(starved) > 0) AS starved_fetches
     FROM limited
+    GROUP BY ALL
+),
+by_limiter AS (
+    -- A row is a client or follower at a broker in a minute, with how many answers each limiter and
+    -- each size has.
+    SELECT
+        cluster_id, minute, broker_id, principal, client_id, replica_id,
+        map_from_entries(list({k: name, v: answers}) FILTER (name IS NOT NULL)) AS limiters,
+        map_from_entries(list({k: power, v: answers}) FILTER (power IS NOT NULL)) AS powers
+    FROM (
+        SELECT
+            cluster_id, minute, broker_id, principal, client_id, replica_id,
+            limiter AS name, NULL::INT AS power, sum(weight) AS answers
+        FROM limited
+        GROUP BY ALL
+        UNION ALL
+        SELECT
+            cluster_id, minute, broker_id, principal, client_id, replica_id,
+            NULL, power, sum(weight)
+        FROM limited
+        WHERE power IS NOT NULL
+        GROUP BY ALL
+    )
     GROUP BY ALL
 ),
 reads AS (
@@ -181,7 +204,7 @@ reads AS (
         false AS is_starved
     FROM (
         SELECT
-            cluster_id, minute, broker_id, principal, client_id, replica_id, max_bytes,
+            cluster_id, minute, broker_id, principal, client_id, replica_id, weight, max_bytes,
             unnest(partitions) AS part
         FROM each
     )
@@ -192,7 +215,7 @@ reads AS (
         part.partition AS partition, 0 AS bytes, false AS is_oversized, true AS is_starved
     FROM (
         SELECT
-            cluster_id, minute, broker_id, principal, client_id, replica_id,
+            cluster_id, minute, broker_id, principal, client_id, replica_id, weight,
             unnest(starved) AS part
         FROM each
     )
@@ -201,8 +224,9 @@ served AS (
     -- A row is a partition, with what all fetches of a client and minute got of it.
     SELECT
         cluster_id, minute, broker_id, principal, client_id, replica_id,
-        topic, topic_id, partition, sum(bytes) AS size, count(*) FILTER (is_starved) AS starved,
-        count(*) FILTER (is_oversized) AS oversized
+        topic, topic_id, partition, sum(bytes * weight) AS size,
+        coalesce(sum(weight) FILTER (is_starved), 0) AS starved,
+        sum(weight) FILTER (is_oversized) AS oversized
     FROM reads
     GROUP BY ALL
 ),
@@ -244,26 +268,33 @@ oversized AS (
 )
 SELECT
     a.cluster_id, CAST(a.minute AS DATE) AS event_date, a.minute AS event_time, a.broker_id,
-    a.principal, a.client_id, a.replica_id, a.fetches, a.committed_fetches, a.bytes,
-    a.max_response_bytes,
-    [coalesce(a.powers[n], 0) FOR n IN range(32)] AS response_sizes,
-    coalesce(a.limiters['max_bytes'], 0) AS max_bytes_fetches,
-    coalesce(a.limiters['broker_cap'], 0) AS broker_cap_fetches,
-    coalesce(a.limiters['quota_window'], 0) AS quota_window_fetches,
-    coalesce(a.limiters['partition_max_bytes'], 0) AS partition_max_bytes_fetches,
-    coalesce(a.limiters['first_batch'], 0) AS first_batch_fetches,
-    coalesce(a.limiters['drained'], 0) AS drained_fetches,
-    coalesce(a.limiters['wait_timeout'], 0) AS wait_timeout_fetches,
-    coalesce(a.limiters['throttled'], 0) AS throttled_fetches,
-    coalesce(a.limiters['redirected'], 0) AS redirected_fetches,
-    coalesce(a.limiters['error'], 0) AS error_fetches,
+    a.principal, a.client_id, a.replica_id, a.fetches,
+    coalesce(a.committed_fetches, 0) AS committed_fetches, a.bytes, a.max_response_bytes,
+    [coalesce(l.powers[n], 0) FOR n IN range(32)] AS response_sizes,
+    coalesce(l.limiters['max_bytes'], 0) AS max_bytes_fetches,
+    coalesce(l.limiters['broker_cap'], 0) AS broker_cap_fetches,
+    coalesce(l.limiters['quota_window'], 0) AS quota_window_fetches,
+    coalesce(l.limiters['partition_max_bytes'], 0) AS partition_max_bytes_fetches,
+    coalesce(l.limiters['first_batch'], 0) AS first_batch_fetches,
+    coalesce(l.limiters['drained'], 0) AS drained_fetches,
+    coalesce(l.limiters['wait_timeout'], 0) AS wait_timeout_fetches,
+    coalesce(l.limiters['throttled'], 0) AS throttled_fetches,
+    coalesce(l.limiters['redirected'], 0) AS redirected_fetches,
+    coalesce(l.limiters['error'], 0) AS error_fetches,
     a.max_bytes, a.partition_max_bytes, a.min_bytes, a.max_wait_ms, a.partitions, a.bound_bytes,
-    a.filled_fetches, a.first_partitions, a.starved_fetches,
+    coalesce(a.filled_fetches, 0) AS filled_fetches, a.first_partitions,
+    coalesce(a.starved_fetches, 0) AS starved_fetches,
     coalesce(p.starved_partitions, 0) AS starved_partitions,
     coalesce(p.max_starved_fetches, 0) AS max_starved_fetches, p.fairness,
     coalesce(p.oversized_batches, 0) AS oversized_batches,
     CASE WHEN p.minute IS NOT NULL THEN coalesce(o.largest_oversized, []) END AS largest_oversized
 FROM by_answer AS a
+JOIN by_limiter AS l
+    ON l.cluster_id = a.cluster_id AND l.minute = a.minute
+    AND l.broker_id IS NOT DISTINCT FROM a.broker_id
+    AND l.principal IS NOT DISTINCT FROM a.principal
+    AND l.client_id IS NOT DISTINCT FROM a.client_id
+    AND l.replica_id IS NOT DISTINCT FROM a.replica_id
 LEFT JOIN by_partition AS p
     ON p.cluster_id = a.cluster_id AND p.minute = a.minute
     AND p.broker_id IS NOT DISTINCT FROM a.broker_id

@@ -38,7 +38,7 @@
 WITH bodies AS (
     SELECT
         cluster_id, floored(event_time, 60) AS event_time, event_time AS answered_at,
-        principal, client_id, broker_id, api,
+        principal, client_id, broker_id, api, weight_of(weight) AS weight,
         from_json(json_or_null(body), '{
             "request": {"replicaId": "JSON", "topics": [{
                 "name": "VARCHAR", "topic": "VARCHAR", "partitions": [{
@@ -130,9 +130,9 @@ SELECT
     cluster_id, CAST(event_time AS DATE) AS event_date, event_time, principal, client_id,
     if(node_id >= 0, node_id, NULL) AS replica_id,
     broker_id, api, topic, "partition", position, error_code,
-    count(*) AS requests,
+    sum(weight) AS requests,
     max({answered_at: answered_at, "offset": "offset"}) FILTER ("offset" IS NOT NULL)."offset"
         AS last_offset,
-    count(*) FILTER (is_diverged) AS diverged_answers
+    coalesce(sum(weight) FILTER (is_diverged), 0) AS diverged_answers
 FROM lookups
 GROUP BY ALL

@@ -69,7 +69,7 @@
 -- Followers' fetches count for one thing: the high watermarks that the leader reports to them.
 WITH answered AS (
     SELECT
-        cluster_id, broker_id, event_time AS answered_at, partitions,
+        cluster_id, broker_id, event_time AS answered_at, partitions, weight_of(weight) AS weight,
         replica_id IS NULL AS is_consumer,
         if(is_consumer, principal, NULL) AS principal,
         if(is_consumer, client_id, NULL) AS client_id,
@@ -99,9 +99,9 @@ summed AS (
         broker_id, is_consumer, principal, client_id, declared_rack, client_rack,
         max(rack_source) AS rack_source,
         min(api_version) AS api_version,
-        count(*) FILTER (part.bytes > 0) AS answers_with_records,
-        coalesce(sum(part.bytes), 0) AS bytes,
-        count(*) FILTER (part.preferred_read_replica >= 0) AS redirects,
+        coalesce(sum(weight) FILTER (part.bytes > 0), 0) AS answers_with_records,
+        coalesce(sum(part.bytes * weight), 0) AS bytes,
+        coalesce(sum(weight) FILTER (part.preferred_read_replica >= 0), 0) AS redirects,
         max({answered_at: answered_at, broker_id: part.preferred_read_replica})
             FILTER (part.preferred_read_replica >= 0) AS last_redirect,
         max(part.high_watermark) AS high_watermark

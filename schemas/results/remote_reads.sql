@@ -61,7 +61,7 @@ tiered AS (
 answered AS (
     -- A row: a fetch of a consumer that was answered; one that a client quota emptied is none.
     SELECT
-        *, coalesce(response_bytes, 0) AS size,
+        * REPLACE (weight_of(weight) AS weight), coalesce(response_bytes, 0) AS size,
         coalesce(local_time_ms, 0) + coalesce(remote_time_ms, 0) AS time_ms
     FROM fetches
     -- A cluster without remote storage costs nothing: no fetch is read for it.
@@ -73,7 +73,8 @@ each AS (
     SELECT
         cluster_id, event_time AS answered_at, floored(event_time, 60) + INTERVAL 1 MINUTE
             AS minute_end, source_topic, source_partition, source_offset, source_line,
-        broker_id, principal, client_id, session_id, size, time_ms, unnest(partitions) AS part
+        broker_id, principal, client_id, session_id, weight, size, time_ms,
+        unnest(partitions) AS part
     FROM answered
 ),
 parts AS (
@@ -110,7 +111,8 @@ sequences AS (
     -- A row: a fetch of a session that reads from remote storage, and how many before it brought
     -- records. Only answers since the last of those can have waited for the same records.
     SELECT
-        cluster_id, broker_id, session_id, session_partitions, event_time AS answered_at, time_ms,
+        cluster_id, broker_id, session_id, session_partitions, event_time AS answered_at, weight,
+        time_ms,
         source_topic, source_partition, source_offset, source_line,
         size = 0 AND NOT coalesce(list_bool_or([
             coalesce(p.error_code, 0) <> 0 OR coalesce(p.preferred_read_replica, -1) >= 0
@@ -130,7 +132,9 @@ waits AS (
     FROM remote
     WHERE size = 0 AND place = 1 AND coalesce(session_id, 0) = 0
     UNION ALL BY NAME
-    SELECT r.* EXCLUDE (bytes, places), e.answered_at AS empty_at, e.time_ms AS empty_ms
+    SELECT
+        r.* EXCLUDE (bytes, places) REPLACE (e.weight AS weight),
+        e.answered_at AS empty_at, e.time_ms AS empty_ms
     FROM remote r
     JOIN sequences s
         ON s.cluster_id = r.cluster_id AND s.source_topic = r.source_topic
@@ -159,7 +163,7 @@ judged AS (
     SELECT
         w.*, q.fetch_quota,
         (
-            SELECT sum(r.bytes) / greatest(1, epoch_us(w.empty_at) / 1e6 - w.empty_ms / 1e3
+            SELECT sum(r.bytes * r.weight) / greatest(1, epoch_us(w.empty_at) / 1e6 - w.empty_ms / 1e3
                 - epoch_us(min(r.answered_at)) / 1e6)
             FROM remote r
             WHERE r.cluster_id = w.cluster_id AND r.broker_id = w.broker_id AND r.bytes > 0
@@ -175,14 +179,15 @@ judged AS (
 counted AS (
     SELECT
         cluster_id, minute_end, broker_id, principal, client_id, topic, "partition",
-        1 AS fetches, bytes, time_ms / places AS fetch_time_ms, 0 AS empty_fetches,
+        weight AS fetches, bytes * weight AS bytes, time_ms * weight / places AS fetch_time_ms,
+        0 AS empty_fetches,
         0 AS over_quota_fetches, 0.0 AS empty_time_ms, fetch_offset, local_start
     FROM remote
     WHERE bytes > 0
     UNION ALL
     SELECT
         cluster_id, minute_end, broker_id, principal, client_id, topic, "partition",
-        0, 0, 0.0, 1, if(rate >= fetch_quota, 1, 0), empty_ms, fetch_offset, local_start
+        0, 0, 0.0, weight, if(rate >= fetch_quota, weight, 0), empty_ms * weight, fetch_offset, local_start
     FROM judged
 ),
 summed AS (

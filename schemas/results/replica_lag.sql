@@ -39,7 +39,8 @@
 -- (SumReplicaLag of KIP-73).
 WITH each AS (
     SELECT
-        cluster_id, event_time, broker_id, replica_id, unnest(partitions, max_depth := 2)
+        cluster_id, event_time, broker_id, replica_id, weight_of(weight) AS weight,
+        unnest(partitions, max_depth := 2)
     FROM (SELECT * EXCLUDE (error_code) FROM fetches)
 ),
 lags AS (
@@ -47,8 +48,8 @@ lags AS (
         cluster_id, CAST(floored(event_time, $bucket_s) AS DATE) AS event_date,
         floored(event_time, $bucket_s) AS event_time, broker_id, replica_id,
         topic_id, topic, "partition",
-        count(*) AS fetches,
-        coalesce(sum(bytes), 0) AS bytes,
+        sum(weight) AS fetches,
+        coalesce(sum(bytes * weight), 0) AS bytes,
         min(fetch_offset) AS first_offset,
         arg_max(fetch_offset, (event_time, high_watermark, fetch_offset)) AS last_offset,
         max(event_time) AS last_time,

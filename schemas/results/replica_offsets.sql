@@ -41,7 +41,9 @@ WITH answered AS (
     -- A row: a partition of an answer.
     SELECT *, coalesce(part.error_code, 0) = 0 AS is_valid
     FROM (
-        SELECT cluster_id, event_time, broker_id, replica_id, unnest(partitions) AS part
+        SELECT
+            cluster_id, event_time, broker_id, replica_id, weight_of(weight) AS weight,
+            unnest(partitions) AS part
         FROM fetches
     )
 ),
@@ -52,8 +54,8 @@ reports AS (
         floored(event_time, 60) + INTERVAL 1 MINUTE AS minute_end,
         part.topic AS topic, part.topic_id AS topic_id,
         part."partition" AS "partition", broker_id, replica_id AS follower_id,
-        count(*) AS fetches,
-        count(*) FILTER (is_valid) AS answers,
+        sum(weight) AS fetches,
+        coalesce(sum(weight) FILTER (is_valid), 0) AS answers,
         min(part.log_start_offset) FILTER (is_valid AND part.log_start_offset >= 0)
             AS min_log_start_offset,
         max(part.log_start_offset) FILTER (is_valid AND part.log_start_offset >= 0)

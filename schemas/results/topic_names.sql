@@ -24,7 +24,8 @@
 WITH answers AS (
     -- A row is a request, in its minute, with its parsed body.
     SELECT
-        cluster_id, floored(event_time, 60) AS event_time, from_json(json_or_null(body), '{
+        cluster_id, floored(event_time, 60) AS event_time, weight_of(weight) AS weight,
+        from_json(json_or_null(body), '{
             "request": {"validateOnly": "BOOLEAN"},
             "response": {"topics": [{"name": "VARCHAR", "topicId": "VARCHAR"}]}
         }') AS body
@@ -34,7 +35,7 @@ named AS (
     -- A row is a topic with name and id. A request that only validates has an id that no topic
     -- gets.
     SELECT
-        cluster_id, event_time, unnest(list_filter(
+        cluster_id, event_time, weight, unnest(list_filter(
             body.response.topics,
             lambda t: t.name IS NOT NULL AND t."topicId" <> 'AAAAAAAAAAAAAAAAAAAAAA'
         )) AS topic
@@ -42,12 +43,12 @@ named AS (
     WHERE NOT coalesce(body.request."validateOnly", false)
     UNION ALL BY NAME
     -- Or a request whose body was too large to be kept.
-    SELECT cluster_id, event_time
+    SELECT cluster_id, event_time, weight
     FROM answers
     WHERE NOT coalesce(body.request."validateOnly", false) AND body.response.topics IS NULL
 )
 SELECT
     cluster_id, CAST(event_time AS DATE) AS event_date, event_time, topic."topicId" AS topic_id,
-    max(topic.name) AS topic, count(*) AS requests
+    max(topic.name) AS topic, sum(weight) AS requests
 FROM named
 GROUP BY ALL

@@ -23,7 +23,7 @@ answered AS (
 omitted AS (
     SELECT
         l.* EXCLUDE (part, partitions, forgotten) REPLACE (0 AS weight),
-        part.topic, part.topic_id, part.partition, true AS is_omitted
+        part.topic, part.topic_id, part.partition, weight AS omitting
     FROM (SELECT *, unnest(forgotten) AS part FROM lines) l
 ),
 seconds AS (
@@ -37,10 +37,11 @@ seconds AS (
         min(fetch_offset) AS first_fetch_offset,
         max(fetch_offset) AS last_fetch_offset,
         max(high_watermark) AS high_watermark,
-        count(*) FILTER (lag_of(high_watermark, fetch_offset) > 0) AS behind_fetches,
-        count(*) FILTER (is_empty) AS empty_fetches,
+        coalesce(sum(weight) FILTER (lag_of(high_watermark, fetch_offset) > 0), 0)
+            AS behind_fetches,
+        coalesce(sum(weight) FILTER (is_empty), 0) AS empty_fetches,
         max(fetch_offset) FILTER (is_empty) AS empty_offset,
-        count(*) FILTER (is_omitted) AS omitted_fetches
+        coalesce(sum(omitting), 0) AS omitted_fetches
     FROM (FROM answered UNION ALL BY NAME FROM omitted)
     GROUP BY ALL
 ),

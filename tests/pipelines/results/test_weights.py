@@ -1,15 +1,22 @@
 """A request of weight 3 counts as three alike, in every result that adds requests up."""
 
+import json
+import random
+import re
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from quotaflow.pipelines.compute.result import Result
+from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.results.declared import result_of
 
 from ... import rows
 from ...rows import Row
 from ...rule_rows import Rows, compute
+from .reads.replica_rows import RACKS, of_cluster, with_offsets
+from .reads.test_reads_split import made_up_fetch, made_up_snapshots
 
 
 def request(second: float, api: str, size: int, **others: Any) -> Row:
@@ -56,3 +63,68 @@ def test_a_quota_that_sampled_requests_used_is_estimated(weight: float, is_estim
         "consumer_byte_rate": False,
         "request_percentage": True,
     }
+
+
+def body_of(api: str, n: int) -> str:
+    """A lookup of offsets, or an answer that names a topic."""
+    if api == "METADATA":
+        named = [{"name": f"t{n}", "topicId": f"id{n}"}]
+        return json.dumps({"request": {}, "response": {"topics": named}})
+    lookup = {"partitionIndex": 0, "timestamp": -1}
+    got = {"partitionIndex": 0, "errorCode": 0, "offset": n}
+    return json.dumps(
+        {
+            part: {"topics": [{"name": "t", "partitions": [each]}]}
+            for part, each in (("request", lookup), ("response", got))
+        }
+    )
+
+
+def made_up(dice: random.Random, table: str) -> Row:
+    """A fetch, or a request of an API that results count."""
+    fetched = made_up_fetch(dice)
+    fetched |= {"starved": dice.choice([None, [{"topic": "t1", "topic_id": None, "partition": 0}]])}
+    fetched |= {"max_bytes": 1_000, "isolation_level": dice.choice([0, 1])}
+    if table == "fetches":
+        for part in fetched["partitions"]:
+            part["partition_max_bytes"] = dice.choice([5, 1_000])
+        return fetched
+    for part in fetched["partitions"]:
+        part |= {"in_request": True, "in_response": True}
+    api = dice.choice(["PRODUCE", "FETCH", "FETCH", "LIST_OFFSETS", "METADATA"])
+    return fetched | {"api": api, "local_time_ms": 1.5, "body": body_of(api, dice.choice([1, 2]))}
+
+
+COUNTING = (
+    *("fetch_faults", "fetch_sizes", "offset_lookups", "preferred_replicas", "rack_traffic"),
+    *("remote_reads", "replica_lag", "replica_offsets", "replication_traffic", "request_times"),
+    *("topic_names", "traffic"),
+)
+"""Results that add up what requests and fetches are or bring."""
+ADDED = re.compile(r".*(bytes|fetches|requests|answers|redirects|batches)|lines|response_sizes")
+NOT_ADDED = re.compile(
+    r"(max|min|bound|largest|partition_max)_.*bytes.*|least_bytes|lines|fairness"
+)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_each_sum_grows_with_the_weight_of_all_facts(name: str) -> None:
+    result = result_of(name, Conf(racks=RACKS))
+    dice = random.Random(4)
+    facts = [made_up(dice, result.facts.name) for _ in range(900)]
+    lookups = {lookup.table.name for lookup in result.lookups}
+    seen = {table: rows for table, rows in made_up_snapshots(dice).items() if table in lookups}
+
+    def totals(weight: float | None) -> dict[str, int]:
+        weighed = [fact | {"weight": weight} for fact in facts]
+        given = with_offsets(result, of_cluster({result.facts.name: weighed, **seen}))
+        sums: Counter[str] = Counter()
+        for row in compute(result, **given):
+            for column, value in row.items():
+                if ADDED.fullmatch(column) and not NOT_ADDED.fullmatch(column):
+                    sums[column] += sum(value) if isinstance(value, list) else value or 0
+        return dict(sums)
+
+    once = totals(None)
+    assert any(once.values())
+    assert totals(3.0) == {column: 3 * total for column, total in once.items()}
