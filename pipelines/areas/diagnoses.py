@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas import quotas
+from quotaflow.pipelines.areas import quotas, reads
 from quotaflow.pipelines.areas.finding import FACT, NOW, Finding, RowProblem
 from quotaflow.pipelines.areas.question import Question, Row, any_of, everywhere, filled
 from quotaflow.pipelines.areas.scope import Scope
@@ -281,10 +281,26 @@ def altered(row: Row) -> str:
 def step(scope: Scope, row: Row) -> str | None:
     """What to do about a cause; None if there is no advice."""
     advice = reasons.diagnosis_step(_cells(row))
+    if row["cause"] == "out_of_range" and row["principal"] is not None:
+        return "; ".join(filter(None, [_step_of_reads(scope, row), advice]))
     if row["cause"] != "quota" or row["detail"] is None or not scope.reader.is_made("quota_usage"):
         return advice
     command = quotas.raise_command(scope, row["principal"], row["detail"])
     return advice if command is None else f"{advice}{command}"
+
+
+def _step_of_reads(scope: Scope, row: Row) -> str | None:
+    """What ends the client's problems of reads; None if the tables have no advice."""
+    if not scope.reader.is_made("read_problems"):
+        return None
+    advised = (
+        each
+        for each in scope.ask(reads.READS)
+        if each["advice"] is not None
+        and each["principal"] == row["principal"]
+        and row["client_id"] in {each["client_id"], program_of(each["client_id"] or "")}
+    )
+    return next(map(reasons.read_step, advised), None)
 
 
 def _cells(row: Row) -> Row:

@@ -15,6 +15,7 @@
 --   replica_lag: 1 d
 --   traffic: 1 d
 --   client_metrics: 1 d
+--   fetch_faults: 1 d
 -- columns:
 --   from client_symptoms: cluster_id, since, until, known_until, principal
 --   client_id STRING: client.id as the client gave it: untrusted text; of several ids of one
@@ -30,7 +31,7 @@
 --     slow_reader. Of failing: not_authorized, unknown_topic, too_large, not_enough_replicas, leader_changes,
 --     coordinator_changes, timed_out, fenced, left_group, lost_sequence, unknown_producer,
 --     transaction_state, invalid_records, unsupported, outside_limits, storage_error, server_error,
---     out_of_range, refused_by_quota or other_errors. Or not_explained
+--     out_of_range, missing_at_replica, refused_by_quota or other_errors. Or not_explained
 --   share DOUBLE: part of the wait or of the errors that the cause explains, 0 to 1; the shares of a
 --     symptom add up to 1
 --   confidence DOUBLE: 0.3 to 0.95, how well the evidence supports it; null: not_explained
@@ -376,6 +377,42 @@ errors AS (
         GROUP BY episodes.id, failed.error_code
     ) AS by_code
     GROUP BY id
+),
+refused AS (
+    -- Of offsets that a replica refused, those that its leader has: the client asks for what exists.
+    SELECT
+        episodes.id,
+        sum(faults.answers) AS refused_answers,
+        sum(faults.missing) AS missing_answers,
+        max_by(
+            faults.broker_id, named_struct('missing', faults.missing, 'broker_id', faults.broker_id)
+        ) AS missing_broker
+    FROM episodes
+    INNER JOIN (
+        SELECT
+            cluster_id,
+            event_time,
+            principal,
+            coalesce(program_of(client_id), '') AS program,
+            broker_id,
+            answers,
+            CASE
+                WHEN fault = 'unavailable_offset' THEN answers
+                WHEN fault = 'offset_too_small' THEN coalesce(answers_leader_has, 0)
+                ELSE 0
+            END AS missing
+        FROM fetch_faults
+        WHERE
+            fault IN (
+                'unavailable_offset', 'offset_too_small', 'offset_too_large', 'out_of_range_unknown'
+            )
+    ) AS faults
+        ON episodes.cluster_id = faults.cluster_id
+        AND episodes.principal = faults.principal
+        AND episodes.program = faults.program
+        AND faults.event_time BETWEEN episodes.since AND episodes.last_minute
+    WHERE episodes.symptom = 'failing' AND episodes.api = 'FETCH'
+    GROUP BY episodes.id
 )
 
 SELECT
@@ -405,6 +442,9 @@ SELECT
     followers.farthest.topic AS follower_topic,
     followers.farthest.partition AS follower_partition,
     followers.farthest.records AS follower_lag,
+    refused.refused_answers,
+    refused.missing_answers,
+    refused.missing_broker,
     errors.errors,
     episodes.*
 FROM episodes
@@ -422,3 +462,4 @@ LEFT JOIN usual_of_brokers
 LEFT JOIN followers ON episodes.id = followers.id
 LEFT JOIN measured ON episodes.id = measured.id
 LEFT JOIN errors ON episodes.id = errors.id
+LEFT JOIN refused ON episodes.id = refused.id

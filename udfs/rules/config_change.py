@@ -51,6 +51,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "outside_limits": ("transaction*", "group.*", "*policy*"),
     "refused_by_quota": ("controller_mutation_rate", "*policy*", "max.connect*"),
     "out_of_range": _RETENTION,
+    "missing_at_replica": (*_RETENTION, *_REPLICAS, _THROTTLED),
     "not_explained": (*_APPENDS, *_THREADS, *_REPLICAS, *_NETWORK, *_SIZES),
 }
 """By cause of client_diagnoses, the configs whose change can bring it; of others none can."""

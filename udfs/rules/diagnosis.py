@@ -20,6 +20,8 @@ PARTS = ("throttle", "request_queue", "local", "replicas", "response_queue", "se
 
 LEAST_SHARE = 0.1
 """A part that explains less of the wait is no cause of it."""
+_LEAST_ERRORS = 0.05
+"""What an error means is known also of few."""
 BUSY = 0.05
 """Of one handler thread. Requests that wait for threads with less to do wait for something else."""
 _MOST = 0.95
@@ -47,12 +49,15 @@ _ERRORS: Mapping[str, tuple[int, ...]] = {
     "out_of_range": (1,),
     "refused_by_quota": (89, 44),
 }
+_OUT_OF_RANGE = 1
 _CAUSES = {code: cause for cause, codes in _ERRORS.items() for code in codes}
 OTHER_ERRORS = "other_errors"
+MISSING_AT_REPLICA = "missing_at_replica"
+"""A replica refuses an offset that the leader has: the client asks for what exists."""
 CAUSES = (
     *("quota", "noisy_neighbour", "own_load", "busy_broker", "stalled_broker", "slow_broker"),
     *("large_requests", "slow_appends", "slow_follower", "slow_replicas", "busy_network"),
-    *("slow_reader", *_ERRORS, OTHER_ERRORS, NOT_EXPLAINED),
+    *("slow_reader", *_ERRORS, MISSING_AT_REPLICA, OTHER_ERRORS, NOT_EXPLAINED),
 )
 
 
@@ -111,6 +116,12 @@ class Suffering:
     follower_id: int | None = None
     """The follower that was farthest behind in a topic of the client, of those that do not move."""
     follower_lag: int | None = None
+    refused_answers: int | None = None
+    """Answers for an offset that a replica does not have."""
+    missing_answers: int | None = None
+    """Those of them for an offset that the leader has."""
+    missing_broker: int | None = None
+    """The broker that gave most of these."""
     failed_requests: int | None = None
     errors: tuple[tuple[int, str, int], ...] = ()
     """Error codes of Kafka with their names, each with the number of requests."""
@@ -234,17 +245,33 @@ _OF_PART = {
 def _of_errors(s: Suffering) -> Iterator[ClientCause]:
     """One cause for the errors of each kind; a request may have several errors."""
     total = sum(requests for *_, requests in s.errors)
-    counts: dict[str, int] = {}
-    most: dict[str, tuple[int, str]] = {}
-    for code, error, requests in s.errors:
-        cause = _CAUSES.get(code, OTHER_ERRORS)
+    counts: dict[str, float] = {}
+    most: dict[str, tuple[float, str]] = {}
+    for cause, error, requests in _kinds(s):
         counts[cause] = counts.get(cause, 0) + requests
         most[cause] = max(most.get(cause, (0, "")), (requests, error))
     for cause, requests in counts.items():
         share = requests / total
-        if share >= LEAST_SHARE:
+        if share >= _LEAST_ERRORS:
             sure = 0.5 if cause == OTHER_ERRORS else 0.9
-            yield ClientCause(cause, share, sure, ("failed_requests", "requests"), most[cause][1])
+            yield ClientCause(cause, share, sure, _signals(cause), most[cause][1])
+
+
+def _signals(cause: str) -> tuple[str, ...]:
+    of_replica = ("refused_answers", "missing_answers", "missing_broker")
+    return ("failed_requests", "requests", *(of_replica if cause == MISSING_AT_REPLICA else ()))
+
+
+def _kinds(s: Suffering) -> Iterator[tuple[str, str, float]]:
+    """The cause of each error, with its name and requests."""
+    for code, error, requests in s.errors:
+        cause = _CAUSES.get(code, OTHER_ERRORS)
+        missing = 0.0
+        if code == _OUT_OF_RANGE and s.refused_answers and s.missing_answers:
+            missing = requests * s.missing_answers / s.refused_answers
+            yield MISSING_AT_REPLICA, error, missing
+        if requests > missing:
+            yield cause, error, requests - missing
 
 
 def _broker(s: Suffering) -> str | None:

@@ -16,7 +16,7 @@ from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ...cases import cases
-from ...rows import HOSTILE, Row, at, limited, moved, reassigned, row, used
+from ...rows import HOSTILE, Row, at, fault, limited, moved, reassigned, row, used
 from ...schemas.views.test_client_diagnoses import BAD, RATE, THROTTLED, among_healthy, minutes
 from ...schemas.views.view_tables import Tables, make_table, make_tables_and_answers
 
@@ -218,3 +218,22 @@ def test_a_symptom_that_goes_on_was_seen_when_it_was_known_last(tmp_path: Path) 
     assert when().startswith("the data end at 12:01 UTC")
     make_table(warehouse, TABLES["why_groups_lag"], [row("why_groups_lag", 3600, lag)])
     assert when().startswith("the data end at 13:00 UTC")
+
+
+def test_reads_out_of_range_have_the_step_of_the_problem_of_reads(tmp_path: Path) -> None:
+    """A client repeats a refused offset. Its twin is told what is known of any."""
+    errors = {"errors": [{"error_code": 1, "requests": 10}]}
+    clients = [minutes(f"User:{name}", {}, during=errors, api="FETCH") for name in ("bad", "twin")]
+    rows = among_healthy(*chain.from_iterable(clients)) | {
+        "quota_usage": [used(60 * 29, RATE, 9.0, principal=f"User:{n}") for n in ("bad", "twin")],
+        "fetch_faults": [
+            fault(60 * 26, kind, 10, **BAD, topic="orders")
+            for kind in ("offset_too_large", "out_of_range_spin")
+        ],
+    }
+    (cause,) = verdict_of(tmp_path, rows).causes
+    assert cause.step is not None
+    assert "repeats a refused request" in cause.step
+    assert "auto.offset.reset" in cause.step
+    (twin,) = verdict_of(tmp_path, rows, "twin").causes
+    assert twin.step == "check auto.offset.reset of the client (`quotaflow show read_problems`)"

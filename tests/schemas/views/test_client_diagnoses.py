@@ -12,6 +12,7 @@ from ...rows import (
     altered,
     at,
     behind,
+    fault,
     limited,
     moved,
     quota,
@@ -233,6 +234,36 @@ def test_a_throttle_of_replicas_concerns_who_lacks_replicas(
     assert row["cause"] == cause
     facts = {each["fact"]: each["text"] for each in row["facts"]}
     assert facts.get("changed") == (f"broker 1: {_THROTTLE_RATE}" if is_named else None)
+
+
+@cases(
+    ("faults", "expected"),
+    (
+        "a follower lacks some",
+        [("unavailable_offset", 1, {}), ("offset_too_large", 9, {})],
+        {"out_of_range": 0.9, "missing_at_replica": 0.1},
+    ),
+    (
+        "a replica deleted what the leader has",
+        [("offset_too_small", 10, {"answers_leader_has": 10})],
+        {"missing_at_replica": 1.0},
+    ),
+    ("none has them", [("offset_too_small", 10, {"answers_leader_has": 0})], {"out_of_range": 1.0}),
+    ("another minute", [("unavailable_offset", 9, {"event_time": at(0)})], {"out_of_range": 1.0}),
+    (
+        "of another client",
+        [("unavailable_offset", 9, {"principal": "User:u1"})],
+        {"out_of_range": 1.0},
+    ),
+)
+def test_offsets_that_the_leader_has_exist(
+    faults: list[tuple[str, int, Row]], expected: dict[str, float]
+) -> None:
+    errors = {"errors": [{"error_code": 1, "requests": 10}]}
+    client = minutes("User:bad", {}, during=errors, api="FETCH")
+    came = [fault(60 * 26, kind, answers, **BAD | others) for kind, answers, others in faults]
+    rows = diagnosed(among_healthy(*client) | {"fetch_faults": came})
+    assert {each["cause"]: each["share"] for each in rows} == pytest.approx(expected)
 
 
 _THROTTLE_RATE = "leader.replication.throttled.rate"

@@ -1,5 +1,7 @@
 """Why a client fails: what the error means, and what to do about it."""
 
+from dataclasses import replace
+
 import pytest
 
 from quotaflow.pipelines.reasons import diagnosis, diagnosis_step
@@ -43,8 +45,25 @@ def test_an_error_says_what_it_means_and_what_to_do(code: int, error: str, expec
 
 @pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause != "not_explained"])
 def test_each_cause_has_a_step(cause: str) -> None:
-    row = {"symptom": "failing", "cause": cause, "detail": "1"}
+    row = {"symptom": "failing", "cause": cause, "detail": "1", "missing_broker": 3.0}
     assert diagnosis_step(row | {"neighbour_principal": "User:a"})
+
+
+@cases(
+    ("refused", "missing", "expected"),
+    ("one that the leader has", 11, 1, {"out_of_range": 10 / 11, "missing_at_replica": 1 / 11}),
+    ("all that the leader has", 11, 11, {"missing_at_replica": 1}),
+    ("none that the leader has", 11, 0, {"out_of_range": 1}),
+    ("no fetch is known", None, None, {"out_of_range": 1}),
+)
+def test_a_replica_without_an_offset_is_no_wrong_offset(
+    refused: int | None, missing: int | None, expected: dict[str, float]
+) -> None:
+    errors = ((1, "OFFSET_OUT_OF_RANGE", 11),)
+    suffering = replace(
+        failing(1, ""), errors=errors, refused_answers=refused, missing_answers=missing
+    )
+    assert {each.name: each.share for each in causes(suffering)} == pytest.approx(expected)
 
 
 def test_changes_belong_to_causes_that_there_are() -> None:

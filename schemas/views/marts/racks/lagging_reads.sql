@@ -10,7 +10,7 @@
 --   from preferred_replicas: cluster_id, principal, client_id, topic_id, topic, partition
 --   broker_id: follower that the consumer read from
 --   from preferred_replicas: leader_id
---   lagging_minutes: minutes that ended a run of three or more such growths
+--   lagging_minutes: minutes of such runs: the one before the first growth, and those of the growths
 --   first_seen: first of those minutes
 --   last_seen: last of those minutes
 --   max_hw_lag: greatest hw_lag in them: high watermark of the leader minus that of the follower, in
@@ -64,6 +64,17 @@ runs AS (
             ROWS BETWEEN 2 PRECEDING AND CURRENT ROW
         ) AS growths
     FROM steps
+),
+lagged AS (
+    -- A run of three growths is of four minutes.
+    SELECT
+        *,
+        max(growths) OVER (
+            PARTITION BY cluster_id, principal, client_id, topic_id, topic, partition, broker_id
+            ORDER BY event_time
+            ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING
+        ) AS next_growths
+    FROM runs
 )
 
 SELECT
@@ -73,6 +84,6 @@ SELECT
     min(event_time) AS first_seen,
     max(event_time) AS last_seen,
     max(hw_lag) AS max_hw_lag
-FROM runs
-WHERE growths = 3
+FROM lagged
+WHERE next_growths = 3
 GROUP BY ALL
