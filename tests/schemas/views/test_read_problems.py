@@ -81,7 +81,7 @@ COUNTS = {
     "other_error_answers": 9,
     "resets": 10,
     "diverged_answers": 11,
-    "lagging_minutes": 2,
+    "lagging_minutes": 5,
     "answers_leader_has": 3,
 }
 KINDS = (
@@ -139,13 +139,13 @@ def test_the_least_of_several_versions_is_least_by_number() -> None:
 LAGGING = in_table(
     "preferred_replicas",
     {
-        (1, 4): {
+        (4, 4): {
             "four minutes, each worse": lagging(1, 2, 3, 4),
             "one client in two racks": (
                 lagging(1, 2, 3, 4) + lagging(1, 2, 3, 4, client_rack="az-c")
             ),
         },
-        (2, 9): {"and another": lagging(1, 2, 3, 4, 9, 9)},
+        (5, 9): {"and one more": lagging(1, 2, 3, 4, 9, 9)},
         (): {
             "it holds in between": lagging(1, 2, 3, 3, 4, 5),
             "not for long": lagging(1, 2, 3),
