@@ -31,6 +31,8 @@
 --   known_at TIMESTAMP: last time at which a position or an end of the cluster is known
 --   lag BIGINT: records left in all partitions where it is known; null: it is known in none
 --   lag_s DOUBLE: age of the oldest record left, in seconds; null: it is not known of a partition
+--   since TIMESTAMP: when that record was written: end_known_at - lag_s of its partition in
+--     group_lag; null: lag_s is
 --   records_in_per_s DOUBLE: records written in a second, as in group_lag; null: not known
 --   records_out_per_s DOUBLE: how many offsets the group moved on in a second, 0 if it did not in
 --     the last three minutes; null: not known of every partition
@@ -165,6 +167,16 @@ lagging AS (
             WHEN count(CASE WHEN partitions.lag > 0 AND partitions.lag_s IS NULL THEN 1 END) = 0
                 THEN max(partitions.lag_s)
         END AS lag_s,
+        -- lag_s counts to when the end of each partition is known, which may be before known_at.
+        CASE
+            WHEN count(CASE WHEN partitions.lag > 0 AND partitions.lag_s IS NULL THEN 1 END) = 0
+                THEN min(
+                    CASE
+                        WHEN partitions.lag > 0
+                            THEN partitions.end_known_at - INTERVAL '1' SECOND * partitions.lag_s
+                    END
+                )
+        END AS since,
         count(partitions.position) AS partitions,
         sum(partitions.records_in_per_s) AS records_in_per_s,
         CASE
@@ -675,6 +687,7 @@ SELECT
     lagging.known_at,
     lagging.lag,
     lagging.lag_s,
+    lagging.since,
     lagging.records_in_per_s,
     lagging.records_out_per_s,
     CASE

@@ -86,6 +86,7 @@ def burst(name: str, cause: str, *, is_accused: bool) -> Row:
 
 def lag(name: str, trend: str) -> Row:
     row: Row = {"group_id": name, "topic": name, "lag": 5_000, "lag_s": 300.0, "trend": trend}
+    row |= {"known_at": at(60), "since": at(-240)}
     return row | {"rank": 1, "cause": "unknown", "confidence": None, "evidence": []}
 
 
@@ -461,7 +462,7 @@ def test_notify_and_status_name_the_same_problems(planted: Warehouse) -> None:
 INCIDENTS: Tables = {
     "client_diagnoses": [waiting(BAD) | {"cause": "quota", "detail": "producer_byte_rate"}],
     "quota_usage": [usage(BAD, **THROTTLED), usage(FINE, 100.0)],
-    "why_groups_lag": [lag(BAD, "growing") | {"known_at": at(60)}, lag(FINE, "shrinking")],
+    "why_groups_lag": [lag(BAD, "growing"), lag(FINE, "shrinking")],
     "reassignments": [move(BAD, "stuck"), move(FINE, "moving")],
 }
 OF_BAD = {"slow": "client_suffers", "lag": "group_falls_behind", "move_stalled": "move_stuck"}

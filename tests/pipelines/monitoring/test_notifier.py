@@ -143,7 +143,7 @@ def test_a_lag_is_sent_again_when_another_group_has_it_too(conf: Conf, server: E
     make_tables(warehouse, {})
     # Its oldest record is another one as the group reads.
     for groups, lag_s, sent in (("a", 300, 1), ("a", 240, 0), ("ab", 240, 1), ("ab", 300, 0)):
-        given = LAGS | {"lag_s": float(lag_s)}
+        given = LAGS | {"lag_s": float(lag_s), "since": at(60 - lag_s)}
         rows = [given | {"group_id": group, "topic": group} for group in groups]
         make_table(warehouse, TABLES["why_groups_lag"], rows)
         assert deliver(conf, NOW).sent == sent

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from quotaflow.pipelines import reasons
 
 from ...rows import Row, at, moved, request, row
@@ -283,7 +281,22 @@ def test_a_cause_has_its_numbers_and_the_lag() -> None:
     numbers = {each["signal"]: each["value"] for each in row["evidence"]}
     assert numbers == {"throttle_time_share": 60 * 2.5 / 295, "quota": 5e5}
     for symptom in (*view("diagnoses", tables), *view("incidents", tables)):
-        assert (row["known_at"] - symptom["since"]).total_seconds() == pytest.approx(row["lag_s"])
+        assert symptom["since"] == row["since"]
+
+
+def test_a_lag_is_since_when_the_oldest_record_left_was_written() -> None:
+    tables = scene()
+    # The end is known to a time before the last position of the cluster, and one of a partition
+    # without a lag to an earlier time.
+    tables["group_offsets"] += [
+        committed(1_232, 2_000, group_id="h"),
+        committed(600, 7, partition=1),
+    ]
+    tables["partition_offsets"] += [ended(5, 7, partition=1)]
+    shown = (*view("diagnoses", tables), *view("incidents", tables))
+    assert [each["since"] for each in shown] == [at(540)] * 2
+    (row,) = view("why_groups_lag", tables)
+    assert (row["known_at"], row["lag_s"], row["since"]) == (at(1_232), 660, at(540))
 
 
 def test_an_age_that_is_not_known_of_one_partition_is_not_known_of_the_topic() -> None:

@@ -54,10 +54,7 @@ SELECT
     *,
     'group' AS subject_kind,
     'lag' AS symptom,
-    CASE
-        WHEN trend IS DISTINCT FROM 'shrinking'
-            THEN known_at - INTERVAL '1' SECOND * lag_s
-    END AS since,
+    CASE WHEN trend IS DISTINCT FROM 'shrinking' THEN since END AS since,
     known_at AS until,
     trend IS DISTINCT FROM 'shrinking' AS is_ongoing
 FROM why_groups_lag
