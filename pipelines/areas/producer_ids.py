@@ -21,20 +21,26 @@ _BURSTS = Question(
 _OVER = """
 SELECT rates.*, coalesce(bursts.is_explained, false) AS is_explained
 FROM (
-    SELECT cluster_id, principal, broker_id, event_time, rate_per_s, quota_per_s, throttle_time_ms,
-        count(*) OVER (PARTITION BY cluster_id, principal, broker_id, kind) AS seconds,
+    SELECT *,
+        max(broker_seconds) OVER (PARTITION BY cluster_id, principal) AS seconds,
         row_number() OVER (
             PARTITION BY cluster_id, principal
-            ORDER BY throttle_time_ms DESC, event_time, broker_id) AS nth
-    FROM producer_id_rates
-    WHERE {of_cluster} AND {is_principal} AND {within:event_time} AND is_violating
+            ORDER BY rate_per_s DESC, throttle_time_ms DESC, event_time, broker_id) AS nth
+    FROM (
+        SELECT cluster_id, principal, broker_id, event_time, rate_per_s, quota_per_s,
+            throttle_time_ms,
+            count(CASE WHEN is_violating THEN 1 END)
+                OVER (PARTITION BY cluster_id, principal, broker_id, kind) AS broker_seconds
+        FROM producer_id_rates
+        WHERE {of_cluster} AND {is_principal} AND {within:event_time} AND quota_per_s IS NOT NULL
+    ) AS seen
 ) AS rates
 LEFT JOIN (
     SELECT DISTINCT cluster_id, principal, true AS is_explained
     FROM producer_id_bursts
     WHERE {of_cluster} AND {is_principal} AND {within:started_at:ended_at}
 ) AS bursts ON rates.cluster_id = bursts.cluster_id AND rates.principal = bursts.principal
-WHERE rates.nth = 1
+WHERE rates.nth = 1 AND rates.seconds > 0
 """
 _OVER_QUOTA = Question(_OVER, "throttle_time_ms DESC, principal")
 _OFFENDERS = """
@@ -78,6 +84,11 @@ LEFT JOIN producer_id_advice AS advised
 """
 OFFENDERS = Question(_OFFENDERS, "is_accused DESC, throttle_time_ms DESC, new_ids DESC, principal")
 """Who took new producer ids, with the worst burst of each in all of the tables."""
+_LIMITS = Question(
+    "SELECT * FROM producer_id_offenders WHERE {of_cluster} AND {is_principal}",
+    "blocked_reason NULLS FIRST, nth_of_principal, principal, client_address",
+)
+"""Which limits a plan would set, and why it may not."""
 HEAP = Question(
     "SELECT cluster_id, broker_id, entries, heap_bytes, forecast_bytes, expiration_ms, "
     "recommended_expiration_ms FROM producer_id_heap WHERE {of_cluster}",
@@ -166,14 +177,15 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for row in scope.ask(_OVER_QUOTA):
         yield _over(row)
     for row in bursts:
-        yield _burst(row)
+        yield _burst(scope, row)
 
 
 def _over(row: Row) -> Finding:
     return Finding(
         text=(
-            f"{row['principal']} took up to {texts.number(row['rate_per_s'])} new producer ids per "
-            f"second at broker {row['broker_id']}; the quota of conf is {row['quota_per_s']:g}. "
+            f"{row['principal']} took new producer ids, up to {texts.number(row['rate_per_s'])} "
+            f"per second at broker {row['broker_id']}; the quota of conf is "
+            f"{row['quota_per_s']:g}. "
             f"{row['principal']} exceeded the quota for {texts.duration(row['seconds'] * 1e3)}; "
             "brokers do not enforce it (KIP-936)."
         ),
@@ -190,8 +202,8 @@ def _over(row: Row) -> Finding:
 _NORMAL = {"deploy_burst", "epoch_exhaustion"}
 
 
-def _burst(row: Row) -> Finding:
-    cure = reasons.cure(row["cause"])
+def _burst(scope: Scope, row: Row) -> Finding:
+    steps = [reasons.cure(row["cause"]), _limit(scope, row) if row["is_accused"] else None]
     why = reasons.text_of_code(("producer_id_bursts", "cause"), row["cause"])
     is_normal = ", which is normal" if row["cause"] in _NORMAL else ""
     return Finding(
@@ -200,9 +212,20 @@ def _burst(row: Row) -> Finding:
             f"In numbers: {reasons.burst(row)}."
         ),
         problem=ACCUSED if row["is_accused"] else None,
-        next_step=f"{cure}; `quotaflow show producer_id_offenders` has the limits of a plan"
-        if cure
-        else None,
+        next_step="; ".join(filter(None, steps)) or None,
         evidence_table="producer_id_bursts",
         evidence=row,
     )
+
+
+def _limit(scope: Scope, row: Row) -> str | None:
+    """Whether a plan would limit who took the ids; None if it is no offender."""
+    if not scope.reader.is_made("producer_id_offenders"):
+        return None
+    rows = [each for each in scope.ask(_LIMITS) if each["principal"] == row["principal"]]
+    if not rows:
+        return None
+    blocked = reasons.blocked_reason(rows[0])
+    if blocked is None:
+        return "`quotaflow show producer_id_offenders` shows which limit a plan would set"
+    return f"no plan limits the ids now: {blocked}"

@@ -69,7 +69,7 @@ AREAS: tuple[WhyArea, ...] = (
 
 _OTHERS = {
     *("current_client_quotas", "current_replicas", "moving_replicas"),
-    *("rejected_pushes", "error_names"),
+    *("rejected_pushes", "error_names", "producer_id_offenders"),
 }
 """What areas read beside their tables."""
 _OF_FACTS = {

@@ -15,7 +15,7 @@ OF_DAVE = (
 )
 OF_ALICE = ("No client quota limits alice.",)
 OF_MALLORY = (
-    "User:mallory took up to ",
+    "User:mallory took new producer ids, up to ",
     "brokers do not enforce it (KIP-936)",
     " new producer ids: the program makes a new producer for every few requests. In numbers: ",
     "next: keep one producer, and close it when the program ends",

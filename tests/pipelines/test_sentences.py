@@ -137,7 +137,8 @@ def test_steps_are_for_causes_and_have_no_full_stop() -> None:
 def test_a_cause_is_said_of_the_first_alone() -> None:
     rows = [{"principal": f"User:{name}", "cause": "restart_loop"} for name in ("a", "b")]
     assert producer_ids.ACCUSED.summary(rows) == (
-        "User:a took too many producer ids: the clients restart again and again. So did User:b."
+        "User:a took too many producer ids: the clients restart again and again, or a loop "
+        "connects. So did User:b."
     )
     lags = [{"group_id": name, "cause": "unknown"} for name in ("g", "h", "g")]
     summary = groups.FALLS_BEHIND.summary(lags)
@@ -156,7 +157,7 @@ def test_a_missing_client_id_leaves_no_gap() -> None:
 @cases(
     ("code", "text"),
     ("none", None, ""),
-    ("one", "restart_loop", "the clients restart again and again"),
+    ("one", "restart_loop", "the clients restart again and again, or a loop connects"),
     ("of a newer version", "of_2027", "of_2027"),
 )
 def test_a_list_shows_what_a_code_means_or_the_code(code: str | None, text: str) -> None:

@@ -18,6 +18,7 @@ from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
+from ...cases import cases
 from ...rows import (
     HOSTILE,
     Row,
@@ -228,6 +229,38 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     ]
     assert [(row["state"], row["next_step"]) for row in rows] == [(FACT, None)]
     assert "each takes one or two ids, which is normal. " in rows[0]["finding"]
+
+
+@cases(
+    ("offender", "expected"),
+    ("no offender", None, ""),
+    ("no plan may limit it", "protected_address", "; no plan limits the ids now: the address is"),
+    ("a plan may", "", "; `quotaflow show producer_id_offenders` shows which limit a plan would"),
+)
+def test_a_limit_is_named_where_the_offender_has_a_row(
+    tmp_path: Path, offender: str | None, expected: str
+) -> None:
+    warehouse = at_folder(tmp_path)
+    burst = {"principal": "User:dave", "cause": "restart_loop", "is_accused": True, "ids": 24}
+    row = {"principal": "User:eve" if offender is None else "User:dave"}
+    tables = {
+        "quota_usage": [DAVE],
+        "producer_id_bursts": [
+            table_row("producer_id_bursts", at(3), {"started_at": at(1), **burst})
+        ],
+        "producer_id_offenders": [
+            table_row("producer_id_offenders", at(20), row | {"blocked_reason": offender or None})
+        ],
+    }
+    make_tables(warehouse, tables)
+    (step,) = [
+        row["next_step"]
+        for row in rows_of(FolderReader(warehouse), "dave")
+        if row["area"] == "producer_ids"
+    ]
+    cure = "find out why the clients end, and let their supervisor wait longer before each restart"
+    assert step.startswith(f"{cure}{expected}")
+    assert (step == cure) == (offender is None)
 
 
 def test_changes_are_of_brokers_that_it_uses(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_violations_of_the_producer_id_quota_are_told(why: Why) -> None:
     content = {"quota_usage": [used(0, 1.0)], "producer_id_rates": [violation("User:dave", at(3))]}
     out = why(content, "dave").out
     assert (
-        "dave took up to 12 new producer ids per second at broker 1; the quota of conf is 1.5"
+        "dave took new producer ids, up to 12 per second at broker 1; the quota of conf is 1.5"
         in out
     )
     assert "cause:" not in out
@@ -209,6 +209,26 @@ def test_seconds_over_the_producer_id_quota_are_those_of_one_broker(why: Why) ->
     rates = [violation("User:dave", at(s), broker_id=b) for s in range(9) for b in (1, 2, 3)]
     out = why({"quota_usage": [used(0, 1.0)], "producer_id_rates": rates}, "dave").out
     assert "exceeded the quota for 9 s;" in out
+
+
+@cases(
+    ("higher", "expected"),
+    ("a second that exceeds the quota less", {"is_violating": True}, "up to 20 per second at br"),
+    ("a second within the burst", {"is_violating": False}, "up to 20 per second at broker 2"),
+)
+def test_up_to_is_the_highest_rate(why: Why, higher: Row, expected: str) -> None:
+    rates = [
+        violation("User:dave", at(3)),
+        violation("User:dave", at(4), broker_id=2, rate_per_s=20.0, throttle_time_ms=1, **higher),
+    ]
+    out = why({"quota_usage": [used(0, 1.0)], "producer_id_rates": rates}, "dave").out
+    assert expected in out
+
+
+def test_who_exceeds_no_quota_is_not_told_so(why: Why) -> None:
+    rates = [violation("User:dave", at(3), is_violating=False)]
+    out = why({"quota_usage": [used(0, 1.0)], "producer_id_rates": rates}, "dave").out
+    assert "took new producer ids" not in out
 
 
 @cases(
