@@ -57,7 +57,8 @@
 --   quota_bucket_client_id STRING: client id that shares the quota; null: all of them
 --   quota_bucket_usage DOUBLE: usage of all clients that share the quota; the greatest of the row's
 --     windows
---   headroom DOUBLE: quota - quota_bucket_usage; null: none is known
+--   headroom DOUBLE: quota - quota_bucket_usage at the end of the window. Throttled requests show
+--     that there was none between two ends; null: none is known
 --   is_over BOOLEAN: quota_bucket_usage above the quota
 --   enforcement STRING: stock; callback: the broker has a client.quota.callback.class, so that the
 --     quota is not enforced by stock rules; unknown: no snapshot of the broker's configs by then

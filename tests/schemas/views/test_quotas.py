@@ -83,6 +83,46 @@ def test_a_bucket_is_in_one_state() -> None:
         assert (bucket["windows_throttled"] > 0) == (bucket["state"] == "throttled")
 
 
+# The greatest usage of a quota of 1,000, whether it is a lower bound, and the headroom.
+PEAKS: dict[tuple[float, bool, float], dict[str, list[Row]]] = {
+    (1_000.0, True, 0.0): {
+        "brokers measure between two windows too": [
+            used(0, BYTES, 893.0),
+            used(11, BYTES, 666.0, throttled_by=BYTES, **THROTTLES),
+        ],
+        "a quota of time that throttled requests of bytes": [
+            used(0, BYTES, 900.0, **OF_NONE, throttled_by=TIME, **THROTTLES),
+            used(0, TIME, 1.0),
+        ],
+    },
+    (893.0, False, 107.0): {
+        "not throttled": [used(0, BYTES, 893.0)],
+        "the quota was lower before": [
+            used(0, BYTES, 893.0, throttled_by=BYTES, is_quota_changed=True, **THROTTLES)
+        ],
+        "a callback throttled": [
+            used(0, BYTES, 893.0, throttled_by=BYTES, **THROTTLES) | {"enforcement": "callback"}
+        ],
+    },
+    (1_100.0, False, -100.0): {
+        "a window is over the quota": [used(0, BYTES, 1_100.0, throttled_by=BYTES, **THROTTLES)]
+    },
+}
+
+
+def test_a_bucket_that_was_throttled_had_no_room() -> None:
+    columns = ("peak_usage", "is_lower_bound", "headroom")
+    buckets = assert_outcomes(in_table("quota_usage", PEAKS), "quota_headroom", *columns)
+    for (bucket,) in buckets.values():
+        assert bucket["peak_share"] == bucket["peak_usage"] / 1_000
+    for (peak, *_), cases in PEAKS.items():
+        content = {
+            "quota_usage": next(iter(cases.values())),
+            "client_quotas": [ENTITIES["of a user"]],
+        }
+        assert picked(view("quota_uses", content), "peak_usage") == [(peak,)]
+
+
 def test_throttled_time_is_summed_by_the_quota_that_did_it() -> None:
     content = [
         used(0, BYTES, 1.0, throttled_by=BYTES, **THROTTLES),

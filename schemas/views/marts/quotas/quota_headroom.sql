@@ -9,11 +9,13 @@
 -- columns:
 --   from quota_usage: cluster_id, broker_id, quota_type, quota_level, quota_bucket_user,
 --     quota_bucket_client_id, quota
---   peak_usage: greatest usage of the bucket in a window, in the unit of quota
---   headroom: least of quota - bucket usage over the windows, in the unit of quota
+--   peak_usage: greatest usage of the bucket in a window, in the unit of quota; at least the quota if this
+--     quota throttled requests, because the broker then measured that much between two windows
+--   headroom: least of quota - bucket usage over the windows, in the unit of quota; at most 0 if this
+--     quota throttled requests
 --   peak_share: peak_usage / quota; 1 is the whole quota
---   is_lower_bound: peak_usage and peak_share are lower bounds, and headroom an upper one, because
---     brokers log no bytes of SHARE_FETCH
+--   is_lower_bound: peak_usage and peak_share are lower bounds, and headroom an upper one: brokers
+--     log no bytes of SHARE_FETCH, or windows have less than the quota that throttled requests
 --   windows: windows with usage
 --   windows_over: those of them with more usage than the quota
 --   windows_throttled: those of them in which this quota likely throttled requests
@@ -44,15 +46,22 @@ buckets AS (
         recent.quota_bucket_user,
         recent.quota_bucket_client_id,
         recent.quota,
-        max(recent.quota_bucket_usage) AS peak_usage,
-        min(recent.headroom) AS headroom,
-        max(recent.quota_bucket_usage) / recent.quota AS peak_share,
+        max(recent.quota_bucket_usage) AS logged_usage,
+        -- Brokers measure 11 s that end at any time. A quota that changed, or a callback, proves nothing.
+        max(
+            CASE
+                WHEN coalesce(recent.is_quota_changed, FALSE) THEN 0
+                WHEN recent.enforcement IS DISTINCT FROM 'callback'
+                    AND throttles.event_time IS NOT NULL THEN 1
+                ELSE 0
+            END
+        ) = 1 AS was_reached,
         count(DISTINCT recent.event_time) AS windows,
         count(DISTINCT CASE WHEN recent.is_over THEN recent.event_time END) AS windows_over,
         count(DISTINCT throttles.event_time) AS windows_throttled,
         count(DISTINCT recent.client_id) AS client_ids,
         max(CASE WHEN recent.is_estimated THEN 1 ELSE 0 END) = 1 AS is_estimated,
-        max(recent.is_lower_bound) AS is_lower_bound,
+        coalesce(max(recent.is_lower_bound), FALSE) AS has_unlogged,
         recent.enforcement
     FROM recent
     LEFT JOIN throttles USING (cluster_id, broker_id, event_time, principal, client_id, quota_type)
@@ -66,15 +75,25 @@ buckets AS (
         recent.quota_bucket_client_id,
         recent.quota,
         recent.enforcement
+),
+peaks AS (
+    SELECT
+        *,
+        CASE WHEN was_reached AND logged_usage < quota THEN quota ELSE logged_usage END
+            AS peak_usage,
+        has_unlogged OR was_reached AND logged_usage < quota AS is_lower_bound
+    FROM buckets
 )
 
 SELECT
     *,
+    quota - peak_usage AS headroom,
+    peak_usage / quota AS peak_share,
     CASE
         WHEN windows_throttled > 0 THEN 'throttled'
         WHEN windows_over > 0 THEN 'over'
-        WHEN peak_share >= 8e-1 THEN 'near'
+        WHEN peak_usage / quota >= 8e-1 THEN 'near'
         WHEN is_lower_bound THEN 'unknown'
         ELSE 'free'
     END AS state
-FROM buckets
+FROM peaks

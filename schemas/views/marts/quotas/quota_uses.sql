@@ -14,10 +14,22 @@
 --     is above 1), or unknown: there is no request log, or it has no bytes of SHARE_FETCH
 --   last_used: start of the last window with requests that were charged to it, or of the minute in
 --     which an address last opened a connection; null: none was
---   peak_usage: greatest usage in a window at one broker, in the unit of quota; null: none
+--   peak_usage: greatest usage in a window at one broker, in the unit of quota; at least the quota if it
+--     throttled requests; null: none
 --   peak_share: peak_usage / quota; null: none
 --   known_since: first window of the cluster in quota_usage; null: there is no request log
-WITH charged AS (
+WITH throttles AS (
+    -- A quota of request time may throttle requests that count under their bytes.
+    SELECT DISTINCT
+        cluster_id, broker_id, event_time, principal, client_id, throttled_by AS quota_type,
+        TRUE AS is_throttled
+    FROM quota_usage
+    WHERE
+        throttled_requests > 0
+        AND NOT coalesce(is_quota_changed, FALSE)
+        AND enforcement IS DISTINCT FROM 'callback'
+),
+charged AS (
     SELECT
         cluster_id,
         quota_type,
@@ -25,9 +37,14 @@ WITH charged AS (
         CASE WHEN quota_level <= 3 THEN quota_bucket_user END AS user,
         CASE WHEN quota_level IN (1, 4, 7) THEN quota_bucket_client_id END AS client_id,
         max(event_time) AS last_used,
-        max(quota_bucket_usage) AS peak_usage,
+        -- Brokers measure 11 s that end at any time, so no window need have what throttled.
+        greatest(
+            max(quota_bucket_usage), max(CASE WHEN throttles.is_throttled THEN quota END)
+        ) AS peak_usage,
         max(is_lower_bound) AS is_lower_bound
     FROM quota_usage
+    LEFT JOIN throttles
+        USING (cluster_id, broker_id, event_time, principal, client_id, quota_type)
     WHERE quota_level IS NOT NULL
     GROUP BY 1, 2, 3, 4, 5
 ),
