@@ -367,7 +367,7 @@ errors AS (
             max(coalesce(names.error_name, CAST(failed.error_code AS STRING))) AS error_name,
             sum(failed.requests) AS requests
         FROM episodes
-        INNER JOIN client_failures AS failed
+        INNER JOIN failed_requests AS failed
             ON episodes.cluster_id = failed.cluster_id
             AND episodes.principal = failed.principal
             AND episodes.program = failed.program

@@ -188,7 +188,7 @@ replicated_peers AS (
 ),
 failures AS (
     SELECT cluster_id, minute, principal, program, api, sum(requests) AS failures
-    FROM client_failures
+    FROM failed_requests
     GROUP BY cluster_id, minute, principal, program, api
 ),
 judged AS (

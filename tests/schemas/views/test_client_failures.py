@@ -1,6 +1,6 @@
 """Requests of clients that fail."""
 
-from ...rows import Row, at, times
+from ...rows import Row, at, row, times
 from .view_tables import Picked, Tables, assert_shown
 
 
@@ -8,6 +8,12 @@ def failed(code: int, requests: int = 2, **others: object) -> Row:
     return times(5, "PRODUCE", each={}, **others) | {
         "errors": [{"error_code": code, "requests": requests}]
     }
+
+
+def refused(code: int, offset: int, entity: str = "payments", **others: object) -> Row:
+    given = {"api": "INCREMENTAL_ALTER_CONFIGS", "principal": "User:admin", "client_id": "cli"}
+    given |= {"entity_type": "topic", "entity_name": entity, "broker_id": 1} | others
+    return row("config_alterations", 5, given, error_code=code, source_offset=offset)
 
 
 CASES: dict[str, tuple[Tables, Picked]] = {
@@ -26,11 +32,24 @@ CASES: dict[str, tuple[Tables, Picked]] = {
         {"request_times": [failed(9_999)]},
         [(1, "orders", 9_999, None, 2)],
     ),
+    "a change that the controller refused": (
+        {"config_alterations": [refused(40, 1), refused(0, 1, "orders"), refused(42, 2)]},
+        [(1, "cli", 40, "INVALID_CONFIG", 1), (1, "cli", 42, "INVALID_REQUEST", 1)],
+    ),
+    "one error for two entries of a request": (
+        {"config_alterations": [refused(40, 1), refused(40, 1, "orders")]},
+        [(1, "cli", 40, "INVALID_CONFIG", 1)],
+    ),
+    "a topic that is there already": ({"config_alterations": [refused(36, 1)]}, []),
+    "an answer that was lost": (
+        {"config_alterations": [refused(0, 1) | {"error_code": None}]},
+        [],
+    ),
     "of normal work": ({"request_times": [failed(27), failed(79)]}, []),
 }
 
 
 def test_a_row_is_a_program_at_a_broker_that_got_an_error() -> None:
     columns = ("broker_id", "program", "error_code", "error_name", "requests")
-    shown = assert_shown(CASES, "client_failures ORDER BY broker_id", *columns)
+    shown = assert_shown(CASES, "client_failures ORDER BY broker_id, error_code", *columns)
     assert shown["by name and broker"][0]["minute"] == at(0)

@@ -3,43 +3,49 @@
 -- area: requests
 -- level: sampled_log
 -- question: Failing requests. Which errors do requests of clients get, by name, and from which broker?
--- description: Requests of clients with an error that normal work does not bring. A rebalance, a new
---   fetch session, member or subscription, and a transaction that ends, are left out. Clients of one
---   program are one row.
+-- description: Requests of clients with an error that normal work does not bring: in the answer, in one
+--   of its partitions, or for a config, quota or topic that the request was to alter
+--   (config_alterations says which). A rebalance, a new fetch session, member or subscription, a
+--   transaction that ends, and a topic that was there already, are left out. Clients of one program
+--   are one row.
 -- columns:
---   from request_times: cluster_id
---   minute: start of the minute
---   from request_times: broker_id, principal
---   program: what the client ids of a program share, with * for what varies; '' without client.id:
---     untrusted text
---   from request_times: api
---   error_code: error of the answer, or of one of its partitions
+--   from failed_requests: cluster_id, minute, broker_id, principal, program, api
+--   error_code: error of the answer, or of one of its partitions or entries
 --   from error_names: error_name
---   requests: requests with this error
-WITH erred AS (
+--   from failed_requests: requests
+WITH refused AS (
+    -- A request that alters many entries may get one error for several of them.
+    SELECT DISTINCT
+        cluster_id,
+        date_trunc('minute', event_time) AS minute,
+        broker_id,
+        principal,
+        coalesce(program_of(client_id), '') AS program,
+        api,
+        error_code,
+        source_topic,
+        source_partition,
+        source_offset
+    FROM config_alterations
+    -- TOPIC_ALREADY_EXISTS: applications create their topics when they start.
+    WHERE error_code NOT IN (0, 36) AND principal IS NOT NULL
+),
+failures AS (
+    SELECT * FROM failed_requests
+    UNION ALL
     SELECT
-        *,
-        event_time AS minute,
-        coalesce(program_of(client_id), '') AS program
-    FROM (SELECT *, explode(errors) AS error FROM request_times WHERE principal IS NOT NULL) AS each
+        cluster_id,
+        minute,
+        broker_id,
+        principal,
+        program,
+        api,
+        error_code,
+        count(*) AS requests
+    FROM refused
+    GROUP BY cluster_id, minute, broker_id, principal, program, api, error_code
 )
 
-SELECT
-    erred.cluster_id,
-    erred.minute,
-    erred.broker_id,
-    erred.principal,
-    erred.program,
-    erred.api,
-    erred.error.error_code AS error_code,
-    max(names.error_name) AS error_name,
-    CAST(sum(erred.error.requests) AS BIGINT) AS requests
-FROM erred
-LEFT JOIN error_names AS names ON erred.error.error_code = names.error_code
--- REBALANCE_IN_PROGRESS, FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH,
--- MEMBER_ID_REQUIRED, FENCED_MEMBER_EPOCH, UNKNOWN_SUBSCRIPTION_ID (error_names). And
--- CONCURRENT_TRANSACTIONS: the last transaction of the producer is still being ended (KIP-890).
-WHERE erred.error.error_code NOT IN (27, 51, 70, 71, 79, 110, 117)
-GROUP BY
-    erred.cluster_id, erred.minute, erred.broker_id, erred.principal, erred.program, erred.api,
-    erred.error.error_code
+SELECT failures.*, names.error_name
+FROM failures
+LEFT JOIN error_names AS names ON failures.error_code = names.error_code
