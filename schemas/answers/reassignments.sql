@@ -12,6 +12,7 @@
 -- clustering: requested_time, topic
 -- lookbacks:
 --   traffic: 1 h
+--   replication_traffic: 7 d
 --   fetches: 10 min
 --   replica_lag: 7 d
 --   replica_sizes: 30 d
@@ -29,12 +30,15 @@
 --   requested_by STRING: principal that requested it
 --   requested_by_client_id STRING: its client.id: untrusted text
 --   joined_time TIMESTAMP: when the leader requested it in the ISR; null: not yet
---   offsets_left BIGINT: offsets that it is yet to read before it is in sync, as of its last fetch;
---     0 if it is done or in_place; null: cancelled, or not known
+--   offsets_left BIGINT: offsets that it is yet to read before it is in sync, by replica_lag, or by
+--     replication_traffic where that is newer; 0 if it is done or in_place; null: cancelled, not
+--     known, or older than the snapshot that bytes_left is of
 --   bytes_left DOUBLE: offsets_left times the mean size of the records that came, in bytes, or by
 --     bytes_left_source; null: cancelled, or not known
 --   bytes_left_source STRING: how bytes_left is known: fetches, or snapshot (sizes of logs in the
 --     last one); null: bytes_left is
+--   left_known_at TIMESTAMP: time of which offsets_left and bytes_left are: of a fetch, of the start
+--     of the last minute with fetches, or of the snapshot; null: nothing is left, or none is known
 --   bytes_per_s DOUBLE: record bytes that came, per second; null: not known
 --   written_bytes_per_s DOUBLE: record bytes written into the partition, per second: the least that
 --     a throttle must let through for each follower; null: not known
@@ -197,6 +201,7 @@ paces AS (
         replica_id,
         max(CASE WHEN at_s = 0 THEN broker_id END) AS leader_id,
         max(CASE WHEN at_s = 0 THEN lag END) AS offsets_left,
+        max(CASE WHEN at_s = 0 THEN last_offset END) AS log_end,
         max(newest) AS newest,
         count(steady_lag) AS points,
         sum(bytes) AS bytes,
@@ -220,6 +225,53 @@ paces AS (
     FROM stepped
     GROUP BY cluster_id, topic, partition, replica_id
 ),
+minutes AS (
+    SELECT
+        requested.cluster_id,
+        requested.topic,
+        requested.partition,
+        requested.replica_id,
+        seen.event_time,
+        seen.fetches,
+        seen.bytes,
+        seen.first_fetch_offset,
+        seen.last_fetch_offset,
+        seen.offset_lag,
+        row_number() OVER (
+            PARTITION BY
+                requested.cluster_id, requested.topic, requested.partition, requested.replica_id
+            ORDER BY seen.event_time DESC, seen.last_fetch_offset DESC
+        ) AS age
+    FROM requested
+    INNER JOIN replication_traffic AS seen
+        ON requested.cluster_id = seen.cluster_id
+            AND requested.topic = seen.topic
+            AND requested.partition = seen.partition
+            AND requested.replica_id = seen.follower_id
+            AND seen.event_time >= date_trunc('minute', requested.event_time)
+    WHERE requested.nth = 1 AND seen.offset_lag IS NOT NULL
+),
+newest_minutes AS (
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        replica_id,
+        max(event_time) AS minute,
+        max(CASE WHEN age = 1 THEN offset_lag END) AS offset_lag,
+        max(CASE WHEN age = 1 THEN last_fetch_offset END) AS log_end,
+        -- What the last answer brought shows in no offset yet.
+        coalesce(
+            sum(CASE WHEN age > 1 THEN bytes END) * 1e0
+            / nullif(
+                max(CASE WHEN age = 1 THEN first_fetch_offset END) - min(first_fetch_offset), 0
+            ),
+            sum(bytes) * (1e0 - 1e0 / nullif(sum(fetches), 0))
+            / nullif(max(last_fetch_offset) - min(first_fetch_offset), 0)
+        ) AS bytes_per_offset
+    FROM minutes
+    GROUP BY cluster_id, topic, partition, replica_id
+),
 moves AS (
     SELECT
         requested.*,
@@ -228,9 +280,18 @@ moves AS (
         ends.cancelled_time,
         paces.leader_id,
         paces.points,
-        paces.offsets_left AS offsets_behind,
-        -- What the last answer brought shows in no offset yet.
-        paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0) AS bytes_per_offset,
+        -- A log only grows while it is behind, so the farther end is the newer one.
+        CASE
+            WHEN newest_minutes.minute > paces.newest OR newest_minutes.log_end > paces.log_end
+                OR paces.newest IS NULL
+                THEN newest_minutes.offset_lag
+            ELSE paces.offsets_left
+        END AS offsets_behind,
+        greatest(newest_minutes.minute, paces.newest) AS behind_known_at,
+        coalesce(
+            paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0),
+            newest_minutes.bytes_per_offset
+        ) AS bytes_per_offset,
         paces.later_bytes / paces.seconds AS bytes_per_s,
         paces.written_per_s,
         paces.lag_per_s,
@@ -247,6 +308,7 @@ moves AS (
     LEFT JOIN ends USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN was_there USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN paces USING (cluster_id, topic, partition, replica_id)
+    LEFT JOIN newest_minutes USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN fetched USING (cluster_id)
     WHERE requested.nth = 1
 ),
@@ -270,9 +332,10 @@ measured AS (
         CASE
             WHEN states.state IN ('done', 'in_place') THEN 0
             WHEN states.state <> 'cancelled' THEN states.offsets_behind
-        END AS offsets_left,
+        END AS seen_left,
         CASE WHEN states.state <> 'cancelled' THEN CAST(sizes.bytes_left AS DOUBLE) END
             AS snapshot_bytes_left,
+        sizes.snapshot_time,
         sizes.eta_s AS snapshot_eta_s
     FROM states
     LEFT JOIN ongoing_moves AS sizes
@@ -286,9 +349,16 @@ estimated AS (
     SELECT
         *,
         -- Nothing times a size that is not known is nothing.
-        CASE WHEN offsets_left = 0 THEN 0e0 ELSE offsets_left * bytes_per_offset END AS fetched_left,
+        CASE WHEN seen_left = 0 THEN 0e0 ELSE seen_left * bytes_per_offset END AS fetched_left,
+        -- Offsets of one time and bytes of another do not go together.
+        coalesce(
+            snapshot_bytes_left IS NOT NULL
+            AND (seen_left IS NULL OR seen_left > 0 AND bytes_per_offset IS NULL)
+            AND (behind_known_at IS NULL OR snapshot_time >= behind_known_at),
+            FALSE
+        ) AS is_by_snapshot,
         CASE
-            WHEN state = 'moving' AND lag_per_s < 0 THEN offsets_left / -lag_per_s
+            WHEN state = 'moving' AND lag_per_s < 0 THEN seen_left / -lag_per_s
             WHEN state = 'moving' THEN snapshot_eta_s
         END AS seconds_left
     FROM measured
@@ -299,11 +369,17 @@ SELECT
     event_time AS requested_time,
     principal AS requested_by,
     client_id AS requested_by_client_id,
-    coalesce(fetched_left, snapshot_bytes_left) AS bytes_left,
+    CASE WHEN NOT is_by_snapshot THEN seen_left END AS offsets_left,
+    CASE WHEN is_by_snapshot THEN snapshot_bytes_left ELSE fetched_left END AS bytes_left,
     CASE
+        WHEN is_by_snapshot THEN 'snapshot'
         WHEN fetched_left IS NOT NULL THEN 'fetches'
-        WHEN snapshot_bytes_left IS NOT NULL THEN 'snapshot'
     END AS bytes_left_source,
+    CASE
+        WHEN state IN ('done', 'in_place', 'cancelled') THEN NULL
+        WHEN is_by_snapshot THEN snapshot_time
+        WHEN seen_left IS NOT NULL THEN behind_known_at
+    END AS left_known_at,
     CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
         AS written_bytes_per_s,
     seconds_left AS eta_s,

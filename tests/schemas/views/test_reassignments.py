@@ -197,6 +197,49 @@ def test_what_fetches_do_not_show_is_as_snapshots_have_it(
     assert picked([move], *names) == [expected]
 
 
+def minute(second: float, first: int, last: int, **others: Any) -> Row:
+    """A minute of fetches, by which each offset has a hundred bytes."""
+    given = PARTITION | {"leader_id": 1, "follower_id": 3, "fetches": 10} | others
+    given |= {"first_fetch_offset": first, "last_fetch_offset": last, "high_watermark": 1_500}
+    return row("replication_traffic", second, given, offset_lag=1_500 - last, bytes=100 * last)
+
+
+MINUTES = {"replication_traffic": [minute(0, 0, 240), minute(60, 240, 289)]}
+OTHERS = {"replication_traffic": [minute(60, 240, 289, follower_id=2)]}
+ONE_FETCH = {"replica_lag": [behind(5, 3, 1_500, 0, 0)]}
+OLD_SIZES = sized(2, new=8_000)
+
+
+@cases(
+    ("content", "expected"),
+    ("minutes are newer", ONE_FETCH | MINUTES, (1_211, 121_100, "fetches", at(60))),
+    ("of another replica", ONE_FETCH | OTHERS, (1_500, None, None, at(14))),
+    (
+        "a later minute in which it read nothing",
+        ONE_FETCH | {"replication_traffic": [minute(60, 0, 0)]},
+        (1_500, None, None, at(60)),
+    ),
+    ("minutes alone", MINUTES, (1_211, 121_100, "fetches", at(60))),
+    (
+        "a fetch and a later snapshot",
+        ONE_FETCH | sized(20, new=8_000),
+        (None, 1_000, "snapshot", at(20)),
+    ),
+    ("a fetch and an earlier snapshot", ONE_FETCH | OLD_SIZES, (1_500, None, None, at(14))),
+    (
+        "fetches go on after the minute began",
+        {"replica_lag": falling(8, 1_400, 50)} | MINUTES,
+        (1_050, 105_000, "fetches", at(79)),
+    ),
+)
+def test_offsets_and_bytes_that_are_left_are_of_one_time(
+    content: Tables, expected: tuple[Any, ...]
+) -> None:
+    move = moves_of({"reassignment_changes": REQUESTED} | content)[3]
+    names = ("offsets_left", "bytes_left", "bytes_left_source", "left_known_at")
+    assert picked([move], *names) == [expected]
+
+
 def test_a_replica_that_was_in_sync_before_has_nothing_left() -> None:
     """Also if it falls behind later: no other replica of the move waits for that."""
     content = {
