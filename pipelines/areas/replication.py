@@ -40,10 +40,15 @@ _MOVES_OF_NAME = (
     "GROUP BY topic, state ORDER BY topic, state LIMIT {limit}"
 )
 _THROTTLES = (
-    "SELECT topic, side, broker_id, max(rate) AS rate, max(event_time) AS event_time, "
-    "max(rate_set_by) AS rate_set_by, CAST(sum(stalled_fetches) AS BIGINT) AS stalled_fetches "
-    "FROM replication_throttles WHERE {of_cluster} AND {is_topic} AND {in_day:event_time} "
-    "AND is_biting GROUP BY topic, side, broker_id ORDER BY topic, side, broker_id LIMIT {limit}"
+    "SELECT topic, side, broker_id, max(CASE WHEN is_biting THEN rate END) AS rate, "
+    "max(CASE WHEN is_biting THEN event_time END) AS event_time, "
+    "max(CASE WHEN is_biting THEN rate_set_by END) AS rate_set_by, "
+    "CAST(sum(CASE WHEN is_biting THEN stalled_fetches END) AS BIGINT) AS stalled_fetches, "
+    "coalesce(max(CASE WHEN is_configured THEN event_time END) = max(newest), false) AS is_set "
+    "FROM (SELECT *, max(event_time) OVER (PARTITION BY cluster_id) AS newest "
+    "FROM replication_throttles WHERE {of_cluster} AND {in_day:event_time}) AS minutes "
+    "WHERE {is_topic} OR {is_named_broker} GROUP BY topic, side, broker_id "
+    "HAVING max(CASE WHEN is_biting THEN 1 END) = 1 ORDER BY topic, side, broker_id LIMIT {limit}"
 )
 _SHRINKS = """
 SELECT cluster_id, topic, partition, event_time, in_sync, replicas, min_in_sync, ended_at
@@ -231,7 +236,7 @@ THROTTLE_WRONG = RowProblem(
     subject=("finding", "topic", "side", "broker_id"),
     table="throttle_checks",
     question=Question(
-        "SELECT * FROM throttle_checks WHERE {of_cluster} AND {is_topic}",
+        "SELECT * FROM throttle_checks WHERE {of_cluster} AND ({is_topic} OR {is_named_broker})",
         "finding, topic, side, broker_id",
     ),
     summary=_checked,
@@ -277,7 +282,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield THROTTLE_WRONG.of_row(
             row,
             f"{texts.step(reasons.throttle_fault(row))}",
-            "see docs/replication.md for what ends this fault",
+            reasons.throttle_step(row),
         )
     for row in scope.ask(_SHRUNK) if scope.rows(_REPORTED) else ():
         yield _shrink(row)
@@ -300,6 +305,8 @@ def _move(row: Row) -> Finding:
     state = row["state"]
     left = f"; {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
     eta = "" if row["eta_s"] is None else f"; it ends in about {texts.duration(row['eta_s'] * 1e3)}"
+    if state == "moving" and not eta:
+        eta = "; its end is not known, because neither fetches nor snapshots show a pace"
     by = f"{row['requested_by']} requested it" if row["requested_by"] else "it was requested"
     return Finding(
         text=(
@@ -328,15 +335,18 @@ MOVE_STATES = {
 def _throttled(row: Row) -> Finding:
     stalled = row["stalled_fetches"]
     fetches = f"; {counted(stalled, 'fetch', 'fetches')} stalled" if stalled else ""
+    verb = "slows" if row["is_set"] else "slowed"
+    ended = "" if row["is_set"] else f"; it ended after {moment(row['event_time'])}"
+    step = (
+        "see `quotaflow show throttle_timeline` for who set it, and "
+        "`quotaflow show replication_rate_advice` for the advised rate"
+    )
     return Finding(
         text=(
-            f"A throttle slows replication of {row['topic']} to {texts.rate(row['rate'])} at "
-            f"broker {row['broker_id']} ({row['side']}){fetches}."
+            f"A throttle {verb} replication of {row['topic']} to {texts.rate(row['rate'])} at "
+            f"broker {row['broker_id']} ({row['side']}){fetches}{ended}."
         ),
-        next_step=(
-            "see `quotaflow show throttle_timeline` for who set it, and "
-            "`quotaflow show replication_rate_advice` for the advised rate"
-        ),
+        next_step=step if row["is_set"] else None,
         evidence_table="replication_throttles",
         evidence=row,
     )

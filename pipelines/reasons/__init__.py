@@ -57,6 +57,7 @@ __all__ = [
     "telemetry_step",
     "text_of_code",
     "throttle_fault",
+    "throttle_step",
     "trace",
     "trade_off",
     "wordings",
@@ -125,6 +126,12 @@ def diagnosis_step(row: Row) -> str | None:
     place = ("diagnoses", "symptom") if is_move else _of_cause(row)
     code = row[place[1]]
     wording = wordings_of(place).by_code.get(code)
+    return None if wording is None or wording.cure is None else rendered(wording.cure, row)
+
+
+def throttle_step(row: Row) -> str | None:
+    """What ends the fault of a row of throttle_checks; None for a code of another version."""
+    wording = wordings_of(("throttle_checks", "finding")).by_code.get(row["finding"])
     return None if wording is None or wording.cure is None else rendered(wording.cure, row)
 
 

@@ -31,6 +31,8 @@
 --     response_too_large
 --   malformed_entries STRING: entries of malformed_list that name no replica; null for other
 --     findings
+--   missing_entries STRING: entries that the list of moved_unlisted lacks, by commas; null for other
+--     findings
 --   response_max_bytes BIGINT: replica.fetch.response.max.bytes of the brokers, in bytes; Kafka's
 --     default if no snapshot has it
 --   largest_response_max_bytes BIGINT: largest value of replica.fetch.response.max.bytes that fits,
@@ -122,7 +124,9 @@ findings AS (
         CASE WHEN is_of_rate THEN rate_set_by_client_id ELSE list_set_by_client_id END
             AS set_by_client_id,
         rate,
-        list_malformed
+        list_malformed,
+        CASE WHEN finding = 'moved_unlisted' THEN concat(partition, ':', broker_id) END
+            AS missing_entry
     FROM set_up
 ),
 lists AS (
@@ -172,7 +176,8 @@ all_findings AS (
         max(set_by) AS set_by,
         max(set_by_client_id) AS set_by_client_id,
         count(*) AS replicas,
-        max(list_malformed) AS malformed_entries
+        max(list_malformed) AS malformed_entries,
+        nullif(array_join(array_sort(collect_set(missing_entry)), ','), '') AS missing_entries
     FROM findings
     GROUP BY cluster_id, now, finding, topic, side, broker_id
     UNION ALL
@@ -188,7 +193,8 @@ all_findings AS (
         set_by,
         set_by_client_id,
         replicas,
-        CAST(NULL AS STRING) AS malformed_entries
+        CAST(NULL AS STRING) AS malformed_entries,
+        CAST(NULL AS STRING) AS missing_entries
     FROM lists
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= stale_after_s * 1000
     UNION ALL
@@ -204,7 +210,8 @@ all_findings AS (
         set_by,
         set_by_client_id,
         replicas,
-        CAST(NULL AS STRING) AS malformed_entries
+        CAST(NULL AS STRING) AS malformed_entries,
+        CAST(NULL AS STRING) AS missing_entries
     FROM rates
     WHERE set_at IS NULL OR unix_millis(now) - unix_millis(set_at) >= stale_after_s * 1000
     UNION ALL
@@ -220,7 +227,8 @@ all_findings AS (
         CAST(NULL AS STRING) AS set_by,
         CAST(NULL AS STRING) AS set_by_client_id,
         brokers AS replicas,
-        CAST(NULL AS STRING) AS malformed_entries
+        CAST(NULL AS STRING) AS malformed_entries,
+        CAST(NULL AS STRING) AS missing_entries
     FROM throttle_sizing
     WHERE NOT fits
 )
