@@ -11,6 +11,7 @@ from quotaflow.pipelines.terminal import texts
 NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 
+_TO_OTHERS = "to other racks"
 WORTH = 1e7
 """Fewer bytes an hour across racks are worth no step: as in needless_costs."""
 _IS_WORTH = f"coalesce(saved_bytes_per_hour, bytes_per_hour) >= {WORTH}"
@@ -74,7 +75,10 @@ def _size(saved: float | None) -> str:
 
 
 def _all_saved(rows: Sequence[Row], doing: str, where: str) -> str:
-    return f"{doing} {_size(rows[0]['all_saved'])} per hour {where} without need."
+    size = _size(rows[0]["all_saved"])
+    if where == _TO_OTHERS:
+        return f"{doing} {where} what could stay in their own: up to {size} per hour."
+    return f"{doing} {size} per hour {where} without need."
 
 
 RACK_STEP = RowProblem(
@@ -94,7 +98,7 @@ PRODUCER_STEP = RowProblem(
     subject=("advice", "principal", "client_id", "topic"),
     table="producer_rack_advice",
     question=PRODUCER_STEPS.where(_IS_WORTH),
-    summary=lambda rows: _all_saved(rows, "Producers send", "to other racks"),
+    summary=lambda rows: _all_saved(rows, "Producers send", _TO_OTHERS),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )
 NO_STEP = RowProblem(
@@ -132,7 +136,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         is_to_do = is_worth and (row["principal"], row["client_id"]) not in with_step
         yield _racks(row, is_to_do=is_to_do)
     for row in scope.ask(PRODUCER_STEP.question):
-        text = _unknown(row) or _saved(row, "sends", "to other racks")
+        text = _unknown(row) or _saved(row, "sends", _TO_OTHERS)
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
 
@@ -147,6 +151,12 @@ def _unknown(row: Row) -> str | None:
 def _saved(row: Row, does: str, where: str) -> str:
     size = _size(row["saved_bytes_per_hour"])
     if row["principal"]:
+        if where == _TO_OTHERS:
+            # Records with a key stay with their partition.
+            return (
+                f"{client_text(row)} {does} {where} what could stay in its own: "
+                f"up to {size} per hour."
+            )
         return f"{client_text(row)} {does} {size} per hour {where} without need."
     topic = row["topic"] or row["unnamed_topic_id"]
     of_topic = f" of {topic}" if topic else ""

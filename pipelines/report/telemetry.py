@@ -160,7 +160,7 @@ def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> 
     if without and without[0]["too_old"]:
         parts.append("update clients of old versions where their metrics are needed")
     if without and without[0]["switched_off"]:
-        parts.append("set enable.metrics.push=true where it is switched off")
+        parts.append("check enable.metrics.push where clients can push and do not")
     return texts.to_do(parts)
 
 

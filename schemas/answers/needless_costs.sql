@@ -70,7 +70,9 @@ WITH steps AS (
             named_struct('fact', 'client_rack', 'text', client_rack),
             named_struct('fact', 'nearest_racks', 'text', nearest_racks),
             named_struct('fact', 'rack_source', 'text', rack_source),
-            named_struct('fact', 'client_software_name', 'text', client_software_name)
+            named_struct('fact', 'client_software_name', 'text', client_software_name),
+            named_struct('fact', 'client_software_version', 'text', client_software_version),
+            named_struct('fact', 'rack_awareness', 'text', rack_awareness)
         ) AS facts
     FROM producer_rack_advice
     UNION ALL

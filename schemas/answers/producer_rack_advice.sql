@@ -13,20 +13,24 @@
 -- lookbacks:
 --   traffic: 2 d
 --   client_metrics: 2 d
---   producer_id_uses: 2 d
+--   request_times: 2 d
 --   fetch_sizes: 7 d
 -- columns:
 --   from brokers: cluster_id
 --   advice STRING: unknown_rack (no broker has the rack that the producer names: nearest_racks),
---     set_producer_rack (its metrics name no rack, and partitions of the topic are led
+--     set_producer_rack (no metrics of it name a rack, and partitions of the topic are led
 --     in its rack), choose_partitions (the same, and its library is not Kafka's for Java, so it
 --     has no partitioner.rack.aware), check_producer (it names its rack, and sends elsewhere) or
 --     move_leaders (the topic has replicas in the rack, and no leader; never by a rack that a client
 --     id claims)
 --   principal STRING: producer, as Kafka prints it; null: move_leaders
 --   client_id STRING: its client.id: untrusted text; null: move_leaders
---   client_software_name STRING: client library (KIP-511), of producers with ids; null: not known,
---     there are several, or move_leaders
+--   client_software_name STRING: client library (KIP-511); null: not known, there are several, or
+--     move_leaders
+--   client_software_version STRING: its version, the least of several by number; null as
+--     client_software_name
+--   rack_awareness STRING: rack_aware (every version seen has partitioner.rack.aware: Kafka's for
+--     Java from 4.4, Confluent's from 8.4) or too_old; null: not known
 --   topic STRING: topic that is produced to; null: not known
 --   unnamed_topic_id STRING: id of the topic if its name is not known; null otherwise
 --   client_rack STRING: rack of the producers
@@ -55,17 +59,56 @@ WITH racked AS (
     WHERE brokers.rack IS NOT NULL
     GROUP BY replicas.cluster_id, replicas.topic, replicas.topic_id, brokers.rack
 ),
+used AS (
+    SELECT cluster_id, principal, client_id, explode(software) AS library
+    FROM request_times
+    WHERE api = 'PRODUCE'
+),
+versions AS (
+    SELECT
+        *,
+        library.name AS library_name,
+        library.version AS library_version,
+        -- Confluent counts its own way: 8.4.0-ccs, or -ce with its server, is Kafka 4.4.0.
+        TRY_CAST(split_part(library.version, '.', 1) AS INT) * 1000
+        + TRY_CAST(split_part(library.version, '.', 2) AS INT)
+        - CASE
+            WHEN library.version LIKE '%-ccs' OR library.version LIKE '%-ce' THEN 4000
+            ELSE 0
+        END AS number
+    FROM used
+    WHERE library.name <> 'unknown'
+),
+ordered AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY cluster_id, principal, client_id
+            ORDER BY number NULLS LAST, library_version
+        ) AS nth
+    FROM versions
+),
 libraries AS (
-    SELECT cluster_id, principal, client_id, min(client_software_name) AS client_software_name
-    FROM producer_id_uses
-    WHERE client_software_name <> 'unknown'
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        min(library_name) AS client_software_name,
+        max(CASE WHEN nth = 1 THEN library_version END) AS client_software_version,
+        CASE
+            WHEN count(number) = count(*) AND min(library_name) = 'apache-kafka-java'
+                THEN CASE WHEN min(number) >= 4004 THEN 'rack_aware' ELSE 'too_old' END
+        END AS rack_awareness
+    FROM ordered
     GROUP BY cluster_id, principal, client_id
-    HAVING count(DISTINCT client_software_name) = 1
+    HAVING count(DISTINCT library_name) = 1
 ),
 crossing AS (
     SELECT
         sent.*,
         libraries.client_software_name,
+        libraries.client_software_version,
+        libraries.rack_awareness,
         coalesce(racked.leaders, 0) AS leaders,
         coalesce(racked.replicas, 0) AS replicas
     FROM producer_racks AS sent
@@ -118,6 +161,9 @@ summed AS (
         max(rack_source) AS rack_source,
         max(CASE WHEN advice <> 'move_leaders' THEN client_software_name END)
             AS client_software_name,
+        max(CASE WHEN advice <> 'move_leaders' THEN client_software_version END)
+            AS client_software_version,
+        max(CASE WHEN advice <> 'move_leaders' THEN rack_awareness END) AS rack_awareness,
         max(nearest_racks) AS nearest_racks,
         max(leaders) AS leaders,
         sum(bytes) AS bytes,

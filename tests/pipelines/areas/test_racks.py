@@ -29,7 +29,7 @@ def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(
     make_tables_and_answers(warehouse, content)
     (row,) = (row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] == "racks")
     assert row["state"] == state
-    assert ("per hour to other racks without need." in row["finding"]) is bool(step)
+    assert ("to other racks what could stay in its own: up to " in row["finding"]) is bool(step)
     assert step in (row["next_step"] or "")
     assert bool(step) is bool(row["next_step"])
 

@@ -179,8 +179,9 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     make_tables_and_answers(warehouse, {"quota_usage": SEEN})
     step = FINE | {"advice": "set_producer_rack", "topic": "orders", "client_rack": "az-a"}
+    step |= {"client_software_version": "4.1.0", "rack_awareness": "too_old"}
     facts = [{"fact": "advice_table", "text": "producer_rack_advice"}]
-    facts += [{"fact": name, "text": step[name]} for name in ("topic", "client_rack")]
+    facts += [{"fact": name, "text": step[name]} for name in [*step][-4:]]
     cost = FINE | {"subject_kind": "client", "rank": 1, "cause": step["advice"], "facts": facts}
     cost |= {"evidence": [{"signal": "bytes_per_hour", "value": 1e8}]}
     cost |= {"since": at(0), "until": at(60 * 30), "topic": None, "broker_id": None}
@@ -188,7 +189,8 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
     assert verdict.rank is None
     assert verdict.hint.startswith(
-        "fine sends 100 MB per hour to other racks without need: if User:fine as fine is "
+        "fine sends to other racks what could stay in its own: up to 100 MB per hour: upgrade "
+        "User:fine as fine from 4.1.0 to 4.4 or later first, then give it client.rack=az-a "
     )
 
 

@@ -1,8 +1,11 @@
 """Where producers are, how that is known, and what would keep their bytes there."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
+
+from quotaflow.pipelines import reasons
 
 from ...cases import cases
 from ...rows import Row, choice, gauge, moved, row, setting
@@ -99,14 +102,52 @@ def test_what_keeps_produced_bytes_in_their_rack() -> None:
     ("several", ["librdkafka", "apache-kafka-java"], "set_producer_rack"),
 )
 def test_a_step_is_one_that_the_library_can_take(software: list[str], advice: str) -> None:
-    client = {name: sent(0)[name] for name in CLIENT}
+    assert advised((each, "4.4.0") for each in software)["advice"] == advice
+
+
+def advised(libraries: Iterable[tuple[str, str | None]]) -> Row:
+    """The step of a producer that these libraries name, each in its own minute."""
+    client = {name: sent(0)[name] for name in CLIENT} | {"api": "PRODUCE"}
     uses = [
-        row("producer_id_uses", n, client, client_software_name=each)
-        for n, each in enumerate(software)
+        row("request_times", 60 * n, client, software=[{"name": name, "version": version}])
+        for n, (name, version) in enumerate(libraries)
     ]
     content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
-    (step,) = view("producer_rack_advice", content | {"producer_id_uses": uses})
-    assert step["advice"] == advice
+    (step,) = view("producer_rack_advice", content | {"request_times": uses})
+    return step
+
+
+@cases(
+    ("versions", "rack_awareness", "begin"),
+    (
+        "old",
+        ["4.1.0"],
+        "too_old",
+        "upgrade User:alice as orders from 4.1.0 to 4.4 or ",
+    ),
+    (
+        "one of two is old",
+        ["4.10.0", "4.4.0-x", "4.3.9"],
+        "too_old",
+        "upgrade User:alice as orders ",
+    ),
+    (
+        "Confluent's old",
+        ["8.3.0-ccs"],
+        "too_old",
+        "upgrade User:alice as orders from 8.3.0-ccs ",
+    ),
+    ("new", ["4.4.0", "4.10.1"], "rack_aware", "give User:alice as orders client.rack=az-b "),
+    ("Confluent's new", ["8.4.0-ce"], "rack_aware", "give User:alice as orders client.rack=az-b "),
+    ("not known", ["unknown"], None, "if User:alice as orders is a Java client of 4.4 or later, "),
+    ("none", [], None, "if User:alice as orders is a Java client of 4.4 or later, give it "),
+)
+def test_a_known_version_decides_what_the_step_says(
+    versions: list[str], rack_awareness: str | None, begin: str
+) -> None:
+    step = advised(("apache-kafka-java", version) for version in versions)
+    assert step["rack_awareness"] == rack_awareness
+    assert reasons.producer_rack_step(step).startswith(begin)
 
 
 def test_what_a_step_saves() -> None:
