@@ -1,14 +1,17 @@
-"""What changed lately: configs and quotas of a name, its topics, and its brokers."""
+"""What changed lately: configs and quotas of a name, its topics, and what can be why it suffers."""
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
+from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding, Problem, moment
 from quotaflow.pipelines.areas.question import Question, Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
+from quotaflow.udfs.rules.config_change import can_cause
 
 NAME = "changes"
 TABLES = ("config_alterations", "config_changes")
@@ -126,7 +129,8 @@ WAITING = Problem(code="change_waits", severity=SOON)
 def findings(scope: Scope) -> Iterator[Finding]:
     """Alterations that can concern it, the newest first, and how many it made itself."""
     for row in scope.facts(_ALTERED):
-        yield _altered(row)
+        if row["entity_type"] != "broker" or _concerns(scope, row):
+            yield _altered(row)
     for row in scope.facts(_BY_IT):
         yield Finding(
             text=f"{row['principal']} altered {counted(row['alterations'], 'config')} itself.",
@@ -134,6 +138,15 @@ def findings(scope: Scope) -> Iterator[Finding]:
             evidence_table="config_alterations",
             evidence=row,
         )
+
+
+def _concerns(scope: Scope, altered: Row) -> bool:
+    """Whether the name is the broker, or the change can be why the name suffers."""
+    assert scope.about is not None
+    if scope.about.subject.brokers:
+        return True
+    suffered = chain.from_iterable(diagnoses.symptoms_if_known(scope) or ())
+    return any(can_cause(altered["config_key"] or "", row["cause"], row["api"]) for row in suffered)
 
 
 _OPERATIONS = {

@@ -7,8 +7,7 @@ from quotaflow.pipelines.areas.finding import PROBLEM
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
-from ...rows import Row, at, row, used
-from ...schemas.views.test_throttles import throttled
+from ...rows import Row, at, row, throttled, used
 from ...schemas.views.view_tables import Tables, make_tables, make_tables_and_answers
 from .test_why_answers import rows_of
 

@@ -263,15 +263,37 @@ def test_a_limit_is_named_where_the_offender_has_a_row(
     assert (step == cure) == (offender is None)
 
 
-def test_changes_are_of_brokers_that_it_uses(tmp_path: Path) -> None:
-    warehouse = at_folder(tmp_path)
-    of_brokers = [
-        altered(1, "num.io.threads", "9", entity_type="broker", entity_name=name)
-        for name in ("", "1", "2")
+@cases(
+    ("name", "cause", "expected"),
+    ("a cause that threads can bring", "dave", "noisy_neighbour", ["num.io.threads of , 1"]),
+    ("a cause that they cannot", "dave", "slow_replicas", []),
+    ("it is well", "dave", None, []),
+    ("the broker itself", "broker-1", None, ["num.io.threads of , 1", "THROTTLE of 1"]),
+)
+def test_changes_of_brokers_are_those_that_can_be_why_it_suffers(
+    name: str, cause: str | None, expected: list[str], tmp_path: Path
+) -> None:
+    throttle = "follower.replication.throttled.rate"
+    altered_configs = [
+        altered(1, key, "9", entity_type="broker", entity_name=broker)
+        for key, brokers in (("num.io.threads", ("", "1", "2")), (throttle, ("1",)))
+        for broker in brokers
     ]
-    make_tables(warehouse, {"quota_usage": [DAVE], "config_alterations": of_brokers})
-    rows = [row for row in rows_of(FolderReader(warehouse), "dave") if row["area"] == "changes"]
-    assert [row["evidence"]["entity_name"] for row in rows] == [", 1"]
+    content = {"quota_usage": [DAVE], "config_alterations": altered_configs}
+    if cause:
+        given = {name: DAVE[name] for name in ("principal", "client_id")} | {"cause": cause}
+        given |= {"api": "PRODUCE", "symptom": "slow", "rank": 1, "requests": 9, "waited_ms": 9.0}
+        given |= {"since": at(0), "until": at(60), "known_until": at(60), "share": 1.0}
+        content["client_diagnoses"] = [table_row("client_diagnoses", at(0), given)]
+    warehouse = at_folder(tmp_path)
+    make_tables(warehouse, content)
+    rows = [row for row in rows_of(FolderReader(warehouse), name) if row["area"] == "changes"]
+    listed = [
+        f"{row['evidence']['config_key']} of {row['evidence']['entity_name']}"
+        for row in rows
+        if row["state"] == FACT
+    ]
+    assert sorted(listed) == sorted(each.replace("THROTTLE", throttle) for each in expected)
 
 
 def test_what_quotaflow_wrote_after_the_end_of_the_log_is_a_change_and_what_the_log_has_is_one(
