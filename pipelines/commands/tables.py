@@ -77,6 +77,8 @@ def tables(
             output.lines(catalogue.hit_lines(hits, width or _PIPE_WIDTH))
         else:
             output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
+        for line in catalogue.questions(word):
+            output.note(line)
         return
     with progress.shown("reading sizes"):
         reader = open_reader(conf.of_tables())

@@ -42,6 +42,9 @@ _MOST_WORDS = 8
 _FILLERS = {"a", "an", "and", "are", "by", "did", "do", "does", "for", "how", "in", "is", "of"}
 _FILLERS |= {"per", "the", "their", "to", "was", "what", "which", "who", "whom"}
 """Words of questions that say nothing about a table."""
+_NONE = {"cannot", "no", "nobody", "not", "without"}
+_QUERY = "a query"
+_MOST_QUESTIONS = 3
 _TIMES = {"ago", "hour", "night", "now", "recent", "since", "today", "week", "yesterday"}
 _OF_METRICS = "client_metrics"
 _HOW_LONG_AGO = ". A time is an option: `quotaflow show TABLE --since 24h`"
@@ -164,6 +167,22 @@ def search(words: Iterable[str], note: Callable[[str], None] = lambda _: None) -
     near = nearest("_".join(lowered), list(_described())) if lowered else ""
     hint = near if near.startswith(" (did") else " (`quotaflow tables` lists all)"
     raise NoRelationError(f"{nothing}{hint}{time}")
+
+
+def questions(words: Iterable[str]) -> Iterator[str]:
+    """What answers questions of docs/questions.md that have all words and no table of their own."""
+    spoken = [word for text in words for word in re.split(r"[^\w]+", text.lower()) if word]
+    terms = [word for word in spoken if word not in _FILLERS | _NONE]
+    having = [each for each in _questions().items() if terms and _has(each[0], terms)]
+    for question, answer in having[:_MOST_QUESTIONS]:
+        is_query = answer == _QUERY
+        yield f"docs/questions.md has {answer}: {question}" if is_query else f"{question} {answer}"
+
+
+@cache
+def _questions() -> dict[str, str]:
+    text = files("quotaflow.pipelines.reference").joinpath("questions.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 def _in_metrics(words: list[str]) -> list[Hit]:

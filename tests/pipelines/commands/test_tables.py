@@ -32,6 +32,7 @@ from ...cases import cases
 from ...command_line import Command, read_in_part
 from ...conftest import GOLDEN
 from ...delta_tables import NOON, Fill, violation
+from ...documented_commands import ROOT
 from ...rows import at, counted, limited, quota, times
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
@@ -174,6 +175,44 @@ def test_the_best_match_is_first(command: Command, words: str, first: str) -> No
 def test_a_reader_finds_the_table_that_answers(words: str, answer: str) -> None:
     names = dict.fromkeys(hit.name for hit in catalogue.search([words]))
     assert answer in [*names][:3]
+
+
+@cases(
+    ("words", "ends"),
+    (
+        "a query of a page",
+        "aborted transactions",
+        "docs/questions.md has a query: Who aborts transactions?\n",
+    ),
+    (
+        "a query that compares",
+        "brokers differ config",
+        "docs/questions.md has a query: Which brokers have configs that differ from the rest?\n",
+    ),
+    (
+        "a query of what is missing",
+        "users without a quota",
+        "docs/questions.md has a query: Which users (principals) have no quota of their own?\n",
+    ),
+    ("a command", "how old data", "How old is the data (its age)? `quotaflow status`\n"),
+    ("a command, in a noun", "data age", "How old is the data (its age)? `quotaflow status`\n"),
+    ("a table answers", "unused quotas", ""),
+)
+def test_a_search_ends_with_the_query_or_command_of_its_question(
+    table_command: Command, words: str, ends: str
+) -> None:
+    assert table_command("tables", *words.split()).err.endswith(ends)
+    assert (table_command("tables", *words.split()).err == "") == (ends == "")
+
+
+def test_questions_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "questions.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([A-Z].+?) \| (.+?) \| .*\|$", page, re.MULTILINE)
+    expected = {
+        question: answer for question, answer in rows if not answer.startswith("`quotaflow show")
+    }
+    text = (files(reference) / "questions.toml").read_text("utf-8")
+    assert tomllib.loads(text) == expected
 
 
 def test_each_synonym_names_tables() -> None:
