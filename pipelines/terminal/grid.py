@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from quotaflow.pipelines.terminal import readable, values
 from quotaflow.pipelines.terminal.layout import Layout
 
+_MOST_CHARACTERS = 1_000
 _GAP = 2
 _FALLBACK_SIZE = (120, 24)
 _WIDE_TEXT = 20
@@ -116,7 +117,7 @@ def draw(
     """
     width = screen_width()
     if layout.is_vertical:
-        return Drawing([*_blocks(rows, names, _exact if width is None else readable.whole)], [])
+        return Drawing([*_blocks(rows, names, _exact if width is None else _bounded)], [])
     if width is None or layout.is_wide:
         cells = _cells(rows, names, _exact if width is None else readable.whole)
         return Drawing(_table(cells, rows, names), [])
@@ -124,7 +125,7 @@ def draw(
     full = [name for name in names if any(cells[name])] or list(names)
     is_fit = _width_of(full, cells) <= width
     if not is_fit and len(rows) == 1:
-        return Drawing([*_blocks(rows, full, readable.whole)], [])
+        return Drawing([*_blocks(rows, full, _bounded)], [])
     constant = _constant(full, cells) if by_importance or not is_fit else []
     varying = [name for name in full if name not in constant]
     shown = _fitting(varying, cells, rows, width if by_importance else -width)
@@ -158,6 +159,13 @@ def bold(text: str) -> str:
 
 def _exact(_name: str, value: Any) -> str:
     return values.text(value)
+
+
+def _bounded(name: str, value: Any) -> str:
+    """A cell as people read it. One of thousands of characters would hide the other columns."""
+    text = readable.whole(name, value)
+    rest = len(text) - _MOST_CHARACTERS
+    return text if rest <= 0 else f"{text[:_MOST_CHARACTERS]} … and {rest:,} more: --json has all"
 
 
 def _cells(

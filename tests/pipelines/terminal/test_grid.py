@@ -137,6 +137,17 @@ def test_wide_and_vertical_show_all_on_a_terminal(terminal: Any) -> None:
     ]
 
 
+def test_a_block_says_how_much_of_a_long_cell_it_leaves_out(terminal: Any) -> None:
+    row = {"head": "x" * 4_096, "reason": "no_json"}
+    terminal(20)
+    long, reason = grid.draw([row], ["head", "reason"], Layout(is_vertical=True)).lines
+    assert long == f"head    {'x' * 1_000} … and 3,096 more: --json has all"
+    assert reason == "reason  no_json"
+    assert grid.draw([row], ["head", "reason"], Layout()).lines[0] == long
+    terminal(None)
+    assert grid.draw([row], ["head"], Layout(is_vertical=True)).lines == [f"head  {'x' * 4_096}"]
+
+
 def test_one_row_that_is_too_wide_is_a_block(terminal: Any) -> None:
     terminal(20)
     drawing = grid.draw(ROWS[:1], NAMES, Layout())
