@@ -3,7 +3,8 @@
 -- area: producer_ids
 -- level: admin_api
 -- question: Rates of new producer ids. Who takes new producer ids, and how fast beside the quota?
--- description: New producer ids {per} (KIP-936). Open loop: no client was throttled. Aligned time:
+-- description: New producer ids {per} (KIP-936). A sum needs one kind: ids that principals took are
+--   those with kind = 'allocation'. Open loop: no client was throttled. Aligned time:
 --   the broker's own figures may differ by one sample
 -- key: cluster_id, event_time, broker_id, principal, kind
 -- time: event_time
