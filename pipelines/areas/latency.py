@@ -27,8 +27,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield Finding(
             text=(
                 f"{client_text(row)}: the slowest {row['api']} took "
-                f"{texts.duration(row['latency_max_ms'])} at "
-                f"broker {row['broker_id']} in the minute from {row['minute']:%H:%M} UTC."
+                f"{texts.duration(row['latency_max_ms'])} at broker {row['broker_id']}, by metrics "
+                f"that the client pushed in the minute from {row['minute']:%H:%M} UTC."
                 f"{_parts(row)}"
             ),
             evidence_table="client_latency",

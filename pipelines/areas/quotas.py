@@ -31,7 +31,7 @@ _UNITS = {
     "controller_mutation_rate": "partitions/s",
 }
 _MINUTE_S = 60
-_IN_OWN = "; the broker measures in other windows, and found more"
+_IN_OWN = "; in one of the broker's own windows the use was over the quota"
 _MAX_SHARERS = 5
 _EVIDENCE = {
     "principal": "principal",
@@ -256,7 +256,7 @@ def _bound(scope: Scope, row: Row) -> Iterator[str]:
     is_cause = row["mostly_throttled_by"] == row["quota_type"]
     yield (
         f"{client}{row['quota_type']} of {entity_text(quota_step.entity(row))} is "
-        f"{_quantity(row, 'quota')} at each broker; {_when(row)} clients of this quota used "
+        f"{_quantity(row, 'quota')} at each broker; {_when(row)} the clients of this quota used "
         f"{_about(row)}{_quantity(row, 'quota_bucket_usage')} at {_where(row)} "
         f"({texts.share(share)}{_IN_OWN if is_cause and share < 1 else ''})."
     )

@@ -85,6 +85,6 @@ def _counts(row: Row) -> str:
     counts = {what: row[name] for name, what in _COUNTS.items() if row[name]}
     most = sorted(counts, key=lambda what: -counts[what])
     more = len(most) - _MAX_KINDS
-    others = f"; {counted(more, 'other kind')} of fault" if more > 0 else ""
+    others = f"; and faults of {counted(more, 'other kind')}" if more > 0 else ""
     shown = (f"{counted(counts[noun, where], noun)} {where}" for noun, where in most[:_MAX_KINDS])
     return "; ".join(shown) + others

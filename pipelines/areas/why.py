@@ -21,7 +21,7 @@ from quotaflow.pipelines.areas import (
     versions,
 )
 from quotaflow.pipelines.areas.about import Period, scope_about
-from quotaflow.pipelines.areas.finding import FACT, NOTHING, UNKNOWN, Finding
+from quotaflow.pipelines.areas.finding import FACT, NOTHING, SOON, UNKNOWN, Finding
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.subject import Subject
 from quotaflow.pipelines.areas.verdict import WhyVerdict, verdict
@@ -30,6 +30,7 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.warehouse.reader import Reader, each
 from quotaflow.pipelines.warehouse.readers import going_on
+from quotaflow.udfs.counted import counted
 
 
 class WhyArea(Protocol):
@@ -99,6 +100,16 @@ class AreaAnswer:
     def is_nothing(self) -> bool:
         """Whether it was asked in vain."""
         return [finding.state for finding in self.findings] == [NOTHING]
+
+    @property
+    def heading(self) -> str:
+        """Its title, with how many problems it has, and what could be better."""
+        ranks = [each.severity or SOON for each in self.findings if each.problem is not None]
+        many = sum(rank <= SOON for rank in ranks)
+        better = len(ranks) - many
+        counts = [counted(many, "problem")] if many else []
+        counts += [f"{better} to improve"] if better else []
+        return f"{self.title} ({', '.join(counts)})" if counts else self.title
 
     @property
     def shown(self) -> tuple[Finding, ...]:

@@ -151,7 +151,7 @@ def _screen(answered: "WhyAnswer") -> Iterator[str]:
     yield f"{subject.name}, {time_range}: {', '.join(subject.meanings)}"
     steps: set[str] = set()
     for area in answered.with_findings:
-        yield from ("", area.title)
+        yield from ("", area.heading)
         yield from _area(area, steps)
     if answered.nothing:
         yield from ("", answered.nothing)

@@ -231,3 +231,19 @@ def test_a_row_of_an_older_version_lacks_a_signal_and_has_its_sentence() -> None
     }
     text = worded(("desired_configs", "reason_code"), row)
     assert text.startswith("the quota is too low: it throttled the user in 3 of 5 windows")
+
+
+@pytest.mark.parametrize(
+    ("symptom", "share", "text"),
+    [
+        ("slow", 0.15, "the tables do not explain 15 % of the wait, which may be normal"),
+        ("failing", 0.15, "the tables do not explain 15 % of the errors"),
+        ("slow", None, "the tables do not explain the rest, which may be normal"),
+    ],
+)
+def test_a_rest_says_how_much_it_is(symptom: str, share: float | None, text: str) -> None:
+    row = {"cause": "not_explained", "symptom": symptom, "share": share, "rank": 2}
+    assert worded(("client_diagnoses", "cause"), row) == text
+    assert worded(("client_diagnoses", "cause"), {**row, "rank": 1}) == (
+        "the tables do not show the cause"
+    )

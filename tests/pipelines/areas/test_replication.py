@@ -4,12 +4,13 @@ from pathlib import Path
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.finding import PROBLEM
+from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...rows import Row, at, row, throttled, used
 from ...schemas.views.view_tables import Tables, make_tables, make_tables_and_answers
-from .test_why_answers import rows_of
+from .test_why_answers import HOUR, rows_of
 
 LISTED: Row = {"is_configured": True, "is_biting": True, "stalled_fetches": 4, "rate": 20_000.0}
 SEEN: Tables = {
@@ -84,3 +85,14 @@ def test_a_move_without_a_pace_says_why_its_end_is_not_known(tmp_path: Path) -> 
         rows = rows_of(FolderReader(warehouse), "orders")
         (text,) = (r["finding"] for r in rows if r["evidence_table"] == "reassignments")
         assert text.endswith(f"28.0 MB are left{end}")
+
+
+def test_a_heading_has_the_number_of_problems_below_it(tmp_path: Path) -> None:
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    make_tables_and_answers(
+        warehouse, SEEN | {"replication_throttles": [throttled(3_600, **LISTED)]}
+    )
+    answered = why(FolderReader(warehouse), "broker-1", HOUR, "c1", config.Conf())
+    headings = {area.name: area.heading for area in answered.with_findings}
+    assert headings["replication"] == "replication (1 problem)"
+    assert headings.get("changes", "changes") == "changes"
