@@ -57,7 +57,8 @@ SELECT
     count(DISTINCT concat(principal, ' ', coalesce(client_id, ''))) AS clients,
     sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
     {MEANS.strip()}
-    AND ({{is_client}} OR {{is_named_broker}}) AND {{within:event_time}}
+    AND ({{is_client}} OR {{is_named_broker}})
+    AND event_time >= date_trunc('minute', {{since}}) AND event_time < {{until}}
 GROUP BY api
 ORDER BY sum(waited_time_ms) DESC, api
 """
@@ -155,6 +156,7 @@ _PART_OF = {
 }
 """The part of the budget that a cause is about; a stalled broker is about more than one."""
 _LEAST_MS, _CHANGE_CHARS = 1, 100
+_LEAST_OTHERS_MS, _LEAST_OTHERS = 0.05, 0.005
 _SAME_MINUTE = " (perhaps after it began)"
 _MAX_INCIDENTS = 5
 _SAME_IN = {"quota": "quota_usage", "out_of_range": "read_problems"}
@@ -282,25 +284,11 @@ def step(scope: Scope, row: Row) -> str | None:
     """What to do about a cause; None if there is no advice."""
     advice = reasons.diagnosis_step(_cells(row))
     if row["cause"] == "out_of_range" and row["principal"] is not None:
-        return "; ".join(filter(None, [_step_of_reads(scope, row), advice]))
+        return "; ".join(filter(None, [reads.step_of_client(scope, row), advice]))
     if row["cause"] != "quota" or row["detail"] is None or not scope.reader.is_made("quota_usage"):
         return advice
     command = quotas.raise_command(scope, row["principal"], row["detail"])
     return advice if command is None else f"{advice}{command}"
-
-
-def _step_of_reads(scope: Scope, row: Row) -> str | None:
-    """What ends the client's problems of reads; None if the tables have no advice."""
-    if not scope.reader.is_made("read_problems"):
-        return None
-    advised = (
-        each
-        for each in scope.ask(reads.READS)
-        if each["advice"] is not None
-        and each["principal"] == row["principal"]
-        and row["client_id"] in {each["client_id"], program_of(each["client_id"] or "")}
-    )
-    return next(map(reasons.read_step, advised), None)
 
 
 def _cells(row: Row) -> Row:
@@ -330,13 +318,16 @@ def _part_share(row: Row) -> float:
 def budget(parts: Sequence[tuple[str, float]], chars: int) -> str:
     """The parts of a wait, the longest first: quota 204 ms · broker 21 ms.
 
-    Those for which a line of so many characters has no room are one sum.
+    Short ones, and those for which a line of so many characters has no room, are one sum.
     """
     longest = sorted(parts, key=lambda part: -part[1])
     worded = [(PARTS[part], ms) for part, ms in longest if ms >= _LEAST_MS and part in PARTS]
+    in_all = sum(ms for part, ms in parts if part != OUTSIDE)
     for count in range(len(worded), 0, -1):
-        others = sum(ms for part, ms in worded[count:] if part != PARTS[OUTSIDE])
-        shown = [*worded[:count], *([("others", others)] if others else [])]
+        others = in_all - sum(ms for part, ms in worded[:count] if part != PARTS[OUTSIDE])
+        # Less does not show in a sum of rounded parts.
+        is_shown = others >= max(_LEAST_OTHERS_MS, _LEAST_OTHERS * in_all)
+        shown = [*worded[:count], *([("others", others)] if is_shown else [])]
         line = " · ".join(f"{part} {texts.duration(ms)}" for part, ms in shown)
         if len(line) <= chars:
             return line
@@ -347,7 +338,8 @@ def parts(row: Row) -> list[tuple[str, float]]:
     """The budget of a row of diagnoses or of WAITS."""
     if row.get("budget"):
         return [(each["part"], each["ms"]) for each in row["budget"]]
-    return [(part, row[f"{part}_ms"]) for part in PARTS if row.get(f"{part}_ms") is not None]
+    measured = [(part, row[f"{part}_ms"]) for part in PARTS if row.get(f"{part}_ms") is not None]
+    return [*measured, ("unknown", max(0.0, row["waited_ms"] - sum(ms for _, ms in measured)))]
 
 
 def when(row: Row) -> str:

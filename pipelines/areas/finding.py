@@ -91,6 +91,8 @@ class Finding:
     problem: Problem | None = None
     state: str = FACT
     next_step: str | None = None
+    is_hint: bool = False
+    """It could be better, and is no problem: its area is not fine."""
     evidence_table: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
 

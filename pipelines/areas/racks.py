@@ -167,14 +167,23 @@ def _racks(row: Row, *, is_to_do: bool) -> Finding:
     return Finding(
         text=(
             f"{client_text(row)} {_own_rack(row)}. It read {texts.size(row['bytes'])}, "
-            f"mostly in rack {row['read_rack'] or texts.NOT_KNOWN}; "
+            f"{_most(row)} in rack {row['read_rack'] or texts.NOT_KNOWN}; "
             f"{_crossed(row)}."
         ),
         problem=NO_STEP if is_to_do else None,
+        is_hint=row["is_far"],
         next_step=_next_step(row) if is_to_do else None,
         evidence_table="client_racks",
         evidence=row,
     )
+
+
+def _most(row: Row) -> str:
+    """How much it read in the rack that it read most in: that may be less than half."""
+    own = row["declared_rack"] or row["inferred_rack"] or row["claimed_rack"]
+    in_own = own == row["read_rack"] and row["cross_rack_share"] is not None
+    is_half = in_own and row["cross_rack_share"] < 0.5 and not row["unknown_rack_bytes"]  # noqa: PLR2004
+    return "mostly" if is_half else "the largest part"
 
 
 def _crossed(row: Row) -> str:

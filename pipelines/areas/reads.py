@@ -7,6 +7,7 @@ from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_t
 from quotaflow.pipelines.areas.question import Question, Row, undiagnosed
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
+from quotaflow.schemas.programs import program_of
 from quotaflow.udfs.counted import counted
 
 NAME = "read_problems"
@@ -72,6 +73,20 @@ def findings(scope: Scope) -> Iterator[Finding]:
             evidence_table="read_problems",
             evidence=row,
         )
+
+
+def step_of_client(scope: Scope, row: Row) -> str | None:
+    """What ends the problems of reads of a diagnosed client; None without advice."""
+    if not scope.reader.is_made("read_problems"):
+        return None
+    advised = (
+        each
+        for each in scope.ask(READS)
+        if each["advice"] is not None
+        and each["principal"] == row["principal"]
+        and row["client_id"] in {each["client_id"], program_of(each["client_id"] or "")}
+    )
+    return next(map(reasons.read_step, advised), None)
 
 
 def suffers(row: Row) -> str:

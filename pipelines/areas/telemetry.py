@@ -18,6 +18,8 @@ from quotaflow.pipelines.areas.question import Question, Row, of_users
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.reasons.wording import name
 from quotaflow.pipelines.terminal import texts
+from quotaflow.pipelines.warehouse.sql_literals import literal
+from quotaflow.schemas.metrics import METRICS, PREFIX
 from quotaflow.udfs.counted import counted
 
 NAME = "telemetry"
@@ -94,6 +96,26 @@ GROUP BY cluster_id, coalesce(client_software_name, 'unknown'), state
     "instances DESC",
 )
 """Client instances by software and how they ended."""
+_ASSIGNED = f"{PREFIX}consumer.coordinator.assigned.partitions"
+_MOST_STATISTICS = 5
+_IDLE = """
+SELECT DISTINCT group_id, members, partitions
+FROM (
+    SELECT
+        group_id,
+        client_id,
+        cardinality(assigned_partitions) AS assigned,
+        count(*) OVER (PARTITION BY cluster_id, group_id) AS members,
+        count(assigned_partitions) OVER (PARTITION BY cluster_id, group_id) AS known,
+        sum(cardinality(assigned_partitions)) OVER (PARTITION BY cluster_id, group_id) AS partitions
+    FROM current_group_assignments
+    WHERE {of_cluster}
+) AS assignments
+WHERE client_id = {client_id} AND assigned = 0 AND members = known AND members > partitions
+ORDER BY group_id
+LIMIT 1
+"""
+"""A group of which a client has no partition, because it has more members than partitions."""
 # An alert's times are of the client's clock.
 EVERY_ALERT = Question(
     "SELECT * FROM metric_alerts WHERE {of_cluster} AND {is_client}",
@@ -254,7 +276,7 @@ def _alert(row: Row, scope: Scope) -> Finding:
         texts.NOT_KNOWN if row[column] is None else texts.with_unit(row[column], row["unit"])
         for column in ("peak_value", "bound")
     )
-    prefix = row["metric"].rpartition(".")[0]
+    steps = [_idle(row, scope), _more_metrics(row)]
     return Finding(
         text=(
             f"{client_text(row)}: alert {row['rule']} {is_open} {moment(row['opened_at'])}: "
@@ -262,8 +284,7 @@ def _alert(row: Row, scope: Scope) -> Finding:
         ),
         problem=ALERT_OPEN if was_open else None,
         next_step=(
-            "to see more metrics, run `quotaflow troubleshoot "
-            f"{quote(str(row['client_instance_id']))} --metrics {quote(f'{prefix}.')} --yes`"
+            "; ".join(filter(None, steps))
             if row["is_open"]
             else "see `quotaflow show metric_totals` around that time"
         ),
@@ -272,15 +293,47 @@ def _alert(row: Row, scope: Scope) -> Finding:
     )
 
 
+def _more_metrics(row: Row) -> str:
+    client, prefix = quote(str(row["client_instance_id"])), quote(group_of(row["metric"]))
+    return f"to see more metrics, run `quotaflow troubleshoot {client} --metrics {prefix} --yes`"
+
+
+def group_of(metric: str) -> str:
+    """The longest prefix of a metric that others of the catalogue have, beside its statistics."""
+    parts = metric.split(".")
+    for count in range(len(parts) - 1, 0, -1):
+        prefix = f"{'.'.join(parts[:count])}."
+        if sum(name.startswith(prefix) for name in METRICS) > _MOST_STATISTICS:
+            return prefix
+    return f"{metric.rpartition('.')[0]}."
+
+
+def _idle(row: Row, scope: Scope) -> str | None:
+    """What to do if the client has no partition because its group has too few for all members."""
+    if row["metric"] != _ASSIGNED:
+        return None
+    for group in scope.rows_if_made(_IDLE.replace("{client_id}", literal(row["client_id"]))):
+        members = counted(group["members"], "member")
+        partitions = counted(int(group["partitions"]), "partition")
+        return (
+            f"{texts.listed(group['group_id'])} has {members} for {partitions}, so a member "
+            "has none: stop it, or add partitions"
+        )
+    return None
+
+
 def _ended(row: Row) -> Finding:
     is_cut_off, lost = row["state"] == "cut_off", row["missing_pushes"]
-    missing = f"; {counted(lost, 'push is', 'pushes are')} missing" if lost else ""
+    # What a client that has ended did not push is not missing.
+    has_missing = lost and row["state"] != "vanished"
+    missing = f"; {counted(lost, 'push is', 'pushes are')} missing" if has_missing else ""
     return Finding(
         text=(
             f"{client_text(row)}: {counted(row['instances'], 'client instance')} "
             f"{_STATES[row['state']]}{missing}."
         ),
         problem=CUT_OFF if is_cut_off else None,
+        is_hint=True,
         next_step=_step_of_ended(row),
         evidence_table="client_coverage",
         evidence=row,

@@ -64,7 +64,7 @@ class WhyVerdict:
     unshown: Mapping[str, int] = field(default_factory=dict)
     """What else there is, and how many: further causes and problems."""
     fine: tuple[str, ...] = ()
-    """Areas that have no problem."""
+    """Areas that know the name, and have no problem and no hint."""
     rank: int | None = NOW
     """How bad it is; 0 once it ended, None if all is well."""
 
@@ -91,6 +91,8 @@ class WhyVerdict:
             yield from _of_cause(cause, is_first=nth == 0)
         for finding in self.others:
             yield _Part(_indented("also", _first(finding.text)), 5, _PROBLEM)
+            if finding.next_step:
+                yield _Part(_indented("do", finding.next_step), 7)
         if self.hint:
             yield _Part(_indented("hint", self.hint), 6, _HINT)
 
@@ -115,8 +117,13 @@ class _Part:
     what: str = ""
 
 
-def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> WhyVerdict:
-    """The verdict from the diagnoses of a scope's name, and the problems that its areas found."""
+def verdict(
+    scope: Scope, problems: Sequence[Finding], fine: Sequence[str], hints: int = 0
+) -> WhyVerdict:
+    """The verdict from the diagnoses of a scope's name, and the problems that its areas found.
+
+    `hints` are what could be better beside them.
+    """
     symptoms = diagnoses.symptoms_if_known(scope)
     costs = [causes[0] for causes in symptoms or () if causes[0]["symptom"] == diagnoses.COST]
     harms = [causes for causes in symptoms or () if causes[0]["symptom"] != diagnoses.COST]
@@ -132,7 +139,7 @@ def verdict(scope: Scope, problems: Sequence[Finding], fine: Sequence[str]) -> W
         others=tuple(others[:_MAX_OTHERS]),
         unshown=_unshown(first, others[_MAX_OTHERS:]),
         hint="".join(_hint(scope, row) for row in costs[:1]),
-        hints=sum(_rank(each) > SOON for each in problems),
+        hints=hints + sum(_rank(each) > SOON for each in problems),
         fine=tuple(fine),
     )
     if first:

@@ -122,6 +122,17 @@ class AreaAnswer:
         return tuple(finding for finding in self.findings if finding.state == FACT)[_MAX_FACTS:]
 
     @property
+    def is_fine(self) -> bool:
+        """Whether it knows the name, and has nothing that could be better."""
+        states = {finding.state for finding in self.findings}
+        return states <= {FACT, NOTHING} and FACT in states and not self.hints
+
+    @property
+    def hints(self) -> int:
+        """What could be better and is no problem."""
+        return sum(finding.is_hint and finding.problem is None for finding in self.findings)
+
+    @property
     def is_problem(self) -> bool:
         """Whether something in it should change."""
         return any(finding.problem is not None for finding in self.findings)
@@ -185,14 +196,15 @@ def why(
     problems = [each for area in of_areas for each in area.findings if each.problem is not None]
     # Other areas know nothing of brokers.
     covered = [replication.NAME] if scope.about.subject.brokers else [area.name for area in areas]
-    fine = [area.title for area in of_areas if not area.is_problem and area.name in covered]
+    fine = [area.title for area in of_areas if area.is_fine and area.name in covered]
+    hints = sum(area.hints for area in of_areas)
     return WhyAnswer(
         scope.about.subject,
         scope.cluster_id,
         scope.since,
         scope.until,
         tuple(areas),
-        verdict(scope, problems, fine),
+        verdict(scope, problems, fine, hints),
         tuple(damages),
     )
 

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
+from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.finding import FACT, NOTHING, PROBLEM
+from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 
 from ...cases import cases
 from ...rows import choice, used
 from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE, sent
 from ...schemas.views.view_tables import make_tables_and_answers
-from .test_why_answers import at_folder, rows_of
+from .test_why_answers import HOUR, at_folder, rows_of
 
 
 @cases(
@@ -68,3 +70,31 @@ def test_a_client_that_names_a_rack_in_some_fetches_alone_says_both(tmp_path: Pa
     (row,) = (row for row in rows_of(FolderReader(warehouse), "orders") if row["area"] == "racks")
     begin = "User:alice as orders names az-b in some fetches and no rack in others, from az-a. It"
     assert row["finding"].startswith(begin)
+
+
+@cases(
+    ("far", "most", "is_fine"),
+    ("less than half in its rack", 3, "the largest part in rack az-b; 6.0 kB (60 %)", False),
+    ("next to all in its rack", 0, "mostly in rack az-b; no byte", True),
+)
+def test_what_crosses_racks_is_not_fine(
+    far: int, most: str, tmp_path: Path, *, is_fine: bool
+) -> None:
+    warehouse = at_folder(tmp_path)
+    read = [
+        choice(0, 4_000, broker_id=2, broker_rack="az-b", avoidable_bytes=0, cross_rack_bytes=0),
+        *(
+            choice(0, 1_000 * far, avoidable_bytes=0, broker_id=n, broker_rack=f"az-{n}")
+            for n in (1, 3)
+            if far
+        ),
+    ]
+    window = used(0, "consumer_byte_rate", 9.0, client_id="orders")
+    make_tables_and_answers(warehouse, {"preferred_replicas": read, "quota_usage": [window]})
+    answered = why(FolderReader(warehouse), "orders", HOUR, "c1", config.Conf())
+    (area,) = (each for each in answered.areas if each.name == "racks")
+    assert most in area.findings[0].text
+    assert ("racks" in answered.verdict.fine) == is_fine
+    assert answered.verdict.hints == (0 if is_fine else 1)
+    # Nothing is known of its groups.
+    assert "groups" not in answered.verdict.fine

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from quotaflow.pipelines.areas.diagnoses import budget
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.verdict import MAX_LINES, WIDTH, CauseLine, WhyVerdict
 
@@ -76,3 +79,27 @@ def test_parts_of_a_wait_that_have_no_room_are_one_sum() -> None:
     shown = "quota 134 ms · queue 9 ms · broker 8.4 ms · replicas 7.5 ms · others 10 ms"
     assert shown in text_of(page)
     assert "others" not in text_of(replace(SHORT, parts=parts))
+
+
+@cases(
+    ("parts", "expected"),
+    ("short ones are a sum", [("local", 4.0), ("send", 0.9), ("throttle", 0.8)], 5.7),
+    ("one is not known", [("local", 4.0), ("unknown", 2.0)], 6.0),
+    ("nothing is left", [("local", 4.0), ("send", 2.0), ("throttle", 0.001)], 6.0),
+    ("what is outside is no part", [("local", 4.0), ("outside", 9.0)], 4.0),
+)
+def test_shown_parts_add_up_to_the_mean(parts: list[tuple[str, float]], expected: float) -> None:
+    shown = dict(part.rsplit(" ", 2)[:2] for part in budget(parts, 80).split(" · "))
+    shown.pop("outside the broker", None)
+    assert sum(map(float, shown.values())) == pytest.approx(expected, abs=0.1)
+
+
+def test_a_further_problem_has_its_step_where_there_is_room() -> None:
+    worse = Finding(text="It took 468 ids.", next_step="use a fixed set of ids")
+    assert "also It took 468 ids. do use a fixed set of ids more" in text_of(
+        replace(SHORT, others=(worse,))
+    )
+    full = replace(SHORT, change="x" * 90, causes=(CauseLine("", "", None, "y" * 400),))
+    text = text_of(replace(full, others=(worse,)))
+    assert "It took 468 ids." in text
+    assert text.endswith("more quotaflow why c --all")
