@@ -79,6 +79,12 @@ _OF_FACTS = {
     "clients_without_telemetry",
 }
 """What brief answers rarely read."""
+_DETAILS = {
+    *("config_alterations", "config_changes", "fetch_sizes", "client_latency", "requests"),
+    *("current_client_quotas", "replication_throttles", "remote_reads_by_hour"),
+    "clients_without_telemetry",
+}
+"""Of these nothing follows, and a brief answer leaves them out."""
 _MAX_FACTS = 3
 MAX_FINDINGS = 50
 """Findings of an area; a last one says that there are more."""
@@ -124,7 +130,8 @@ class AreaAnswer:
     @property
     def is_fine(self) -> bool:
         """Whether it knows the name, and has nothing that could be better."""
-        states = {finding.state for finding in self.findings}
+        judged = [each for each in self.findings if each.evidence_table not in _DETAILS]
+        states = {finding.state for finding in judged}
         return states <= {FACT, NOTHING} and FACT in states and not self.hints
 
     @property
