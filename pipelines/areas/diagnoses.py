@@ -339,6 +339,8 @@ def parts(row: Row) -> list[tuple[str, float]]:
     if row.get("budget"):
         return [(each["part"], each["ms"]) for each in row["budget"]]
     measured = [(part, row[f"{part}_ms"]) for part in PARTS if row.get(f"{part}_ms") is not None]
+    if row.get("waited_ms") is None:
+        return measured
     return [*measured, ("unknown", max(0.0, row["waited_ms"] - sum(ms for _, ms in measured)))]
 
 
