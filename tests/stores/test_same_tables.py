@@ -32,7 +32,7 @@ RECORDS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
     "headers array<struct<key: string, value: binary>>"
 )
-READING = [name for name, job in JOBS.items() if job.topic is None]
+READING = [name for name, job in JOBS.items() if job.topic is None and not job.off_by(Conf())]
 RUNS = ("query_progress", "quality_results", "answer_state")
 """Tables about runs, whose rows differ from one run to the next."""
 COLUMNS = {"pipeline_progress": "job, target, outcome, reason, row_count"}
