@@ -292,8 +292,8 @@ def test_who_is_accused_is_told_once_with_cause_and_cure(conf: Conf, server: End
         deliver(conf, NOW)
     assert texts(server) == [
         "User:eve as app-* at 10.0.0.5 took 39 producer ids; the clients restart again "
-        "and again, or a loop connects; find out why the clients end, and let their supervisor wait "
-        "longer before each restart"
+        "and again, or a loop connects; find out why the clients end, and let their supervisor "
+        "wait longer before each restart"
     ]
 
 
