@@ -131,4 +131,4 @@ def test_of_requests_a_walk_over_sessions_reads_no_body(
 ) -> None:
     columns = read(fetches.lines(stored(REQUESTS)))
     assert "partitions" in columns
-    assert not {"body", "acks", "producer_id", "weight"} & columns.keys()
+    assert not {"body", "acks", "producer_id"} & columns.keys()

@@ -98,7 +98,7 @@ def test_a_throttled_share_consumer_is_named_and_its_use_is_a_lower_bound(
     section = quotas.section(scope(warehouse))
     assert section.sentences[1].startswith("Share consumers use more than is shown: shares.")
     (nearest,) = [part for part in section.grids if part.caption.startswith("Quotas by how full")]
-    assert "at least 0" in " ".join(str(cell) for row in nearest.rows for cell in row)
+    assert "at least 20.0 kB/s" in " ".join(str(cell) for row in nearest.rows for cell in row)
 
 
 def test_the_report_shows_the_changes_that_a_plan_makes(warehouse: Warehouse) -> None:
