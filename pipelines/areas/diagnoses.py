@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.areas.subject import Subject
 
 NAME = "diagnoses"
+_SURE = 0.9
+"""Confidence of a cause that the log shows itself."""
 TABLES = ("diagnoses",)
 
 DIAGNOSES = Question(
@@ -227,7 +229,7 @@ def _text(row: Row) -> str:
 
 
 def symptoms(scope: Scope) -> list[Symptom]:
-    """The symptoms of the name, those that last first, then its own. Raises as Scope.rows."""
+    """The symptoms of the name: ongoing ones first, its own, sure ones. Raises as Scope.rows."""
     assert scope.about is not None
     subject = scope.about.subject
     of_subject = ("subject_kind", "principal", "client_id", "group_id", "topic", "broker_id")
@@ -236,7 +238,7 @@ def symptoms(scope: Scope) -> list[Symptom]:
     return sorted((list(group) for _, group in grouped), key=lambda causes: _order(subject, causes))
 
 
-def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, float]:
+def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, bool, float]:
     row = causes[0]
     named = {
         "client": row["principal"] in subject.principals or row["client_id"] in subject.client_ids,
@@ -245,7 +247,8 @@ def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, float]:
         "broker": row["broker_id"] in subject.brokers,
     }
     waits = (row["waited_ms"] or 0.0) * (row["requests"] or 0) if row["symptom"] == "slow" else 0.0
-    return not row["is_ongoing"], not named[row["subject_kind"]], -waits
+    is_sure = (row["confidence"] or 0.0) >= _SURE
+    return not row["is_ongoing"], not named[row["subject_kind"]], not is_sure, -waits
 
 
 def _client(row: Row) -> str:

@@ -27,9 +27,9 @@
 --   client_id STRING: its client.id: untrusted text; null: move_leaders
 --   client_software_name STRING: client library (KIP-511); null: not known, there are several, or
 --     move_leaders
---   client_software_version STRING: its version, the least of several by number; null as
---     client_software_name
---   rack_awareness STRING: rack_aware (every version seen has partitioner.rack.aware: Kafka's for
+--   client_software_version STRING: its version in its last hour, the least of several by number;
+--     null as client_software_name
+--   rack_awareness STRING: rack_aware (every version of that hour has partitioner.rack.aware: Kafka's for
 --     Java from 4.4, Confluent's from 8.4) or too_old; null: not known
 --   topic STRING: topic that is produced to; null: not known
 --   unnamed_topic_id STRING: id of the topic if its name is not known; null otherwise
@@ -59,10 +59,18 @@ WITH racked AS (
     WHERE brokers.rack IS NOT NULL
     GROUP BY replicas.cluster_id, replicas.topic, replicas.topic_id, brokers.rack
 ),
-used AS (
-    SELECT cluster_id, principal, client_id, explode(software) AS library
+timed AS (
+    SELECT
+        *,
+        max(event_time) OVER (PARTITION BY cluster_id, principal, client_id) AS last_seen
     FROM request_times
     WHERE api = 'PRODUCE'
+),
+used AS (
+    SELECT cluster_id, principal, client_id, explode(software) AS library
+    FROM timed
+    -- A client that was upgraded since has the version of its last hour.
+    WHERE event_time > last_seen - INTERVAL '1' HOUR
 ),
 versions AS (
     SELECT

@@ -132,6 +132,18 @@ def test_a_topic_has_its_own_symptom_first(tmp_path: Path) -> None:
     )
 
 
+def test_a_symptom_with_a_sure_cause_comes_before_one_that_waits_longer(tmp_path: Path) -> None:
+    during = {"errors": [{"error_code": 1, "requests": 10}]}
+    fails = list(minutes("User:bad", {}, during=during, api="FETCH"))
+    weak = among_healthy(*minutes("User:bad", SLOW), *fails) | {"quota_usage": SEEN}
+    verdict = verdict_of(tmp_path / "weak", weak)
+    assert verdict.sentence.startswith("bad fails: FETCH")
+    assert [each.text.split(":")[0] for each in verdict.others] == ["bad is slow"]
+    sure = among_healthy(*minutes("User:bad", {"throttle": 900.0}), *fails)
+    sure |= {"quota_usage": OF_QUOTA["quota_usage"]}
+    assert verdict_of(tmp_path / "sure", sure).sentence.startswith("bad is slow: each PRODUCE")
+
+
 def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> None:
     members = [
         row(

@@ -105,11 +105,11 @@ def test_a_step_is_one_that_the_library_can_take(software: list[str], advice: st
     assert advised((each, "4.4.0") for each in software)["advice"] == advice
 
 
-def advised(libraries: Iterable[tuple[str, str | None]]) -> Row:
-    """The step of a producer that these libraries name, each in its own minute."""
+def advised(libraries: Iterable[tuple[str, str | None]], apart_s: int = 60) -> Row:
+    """The step of a producer that these libraries name, each in a minute of its own."""
     client = {name: sent(0)[name] for name in CLIENT} | {"api": "PRODUCE"}
     uses = [
-        row("request_times", 60 * n, client, software=[{"name": name, "version": version}])
+        row("request_times", apart_s * n, client, software=[{"name": name, "version": version}])
         for n, (name, version) in enumerate(libraries)
     ]
     content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
@@ -148,6 +148,12 @@ def test_a_known_version_decides_what_the_step_says(
     step = advised(("apache-kafka-java", version) for version in versions)
     assert step["rack_awareness"] == rack_awareness
     assert reasons.producer_rack_step(step).startswith(begin)
+
+
+def test_a_client_that_was_upgraded_has_its_new_version() -> None:
+    versions = [("apache-kafka-java", version) for version in ("3.9.1", "4.1.0")]
+    assert advised(versions, apart_s=3_600)["client_software_version"] == "4.1.0"
+    assert advised(versions)["client_software_version"] == "3.9.1"
 
 
 def test_what_a_step_saves() -> None:
