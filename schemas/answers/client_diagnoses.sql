@@ -125,8 +125,9 @@ handlers AS (
                     THEN named_struct('ms', handler_ms, 'principal', principal, 'program', program)
             END
         ) AS busiest,
-        sum(CASE WHEN NOT is_own THEN same_api_ms END)
-        / nullif(sum(CASE WHEN NOT is_own THEN same_api_requests END), 0) AS others_local_ms
+        -- One slow request of one client must not speak for all.
+        median(CASE WHEN NOT is_own THEN same_api_ms / nullif(same_api_requests, 0) END)
+            AS others_local_ms
     FROM at_broker
     GROUP BY id
 ),

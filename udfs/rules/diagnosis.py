@@ -111,7 +111,7 @@ class Suffering:
     """The same of the client that took most beside it."""
     neighbour: str | None = None
     others_local_ms: float | None = None
-    """What the same API took of that broker for all other clients."""
+    """What the same API took of that broker for other clients: the median of their means."""
     broker_usual_local_ms: float | None = None
     follower_id: int | None = None
     """The follower that was farthest behind in a topic of the client, of those that do not move."""

@@ -1,6 +1,7 @@
 """Why clients wait or fail: a planted fault among healthy clients, and none where all is well."""
 
 import random
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -213,6 +214,13 @@ def test_a_broker_is_slow_if_it_is_for_all_its_clients() -> None:
         ("slow_broker", "1")
     }
     assert len({row["principal"] for row in rows}) == len(PEERS)
+
+
+def test_one_more_slow_client_does_not_make_its_broker_slow() -> None:
+    slow = [minutes("User:bad", {"local": 400.0}), minutes("User:odd", {"local": 4_000.0})]
+    rows = diagnosed(among_healthy(*chain.from_iterable(slow)))
+    causes = {row["principal"]: row["cause"] for row in rows if row["rank"] == 1}
+    assert causes == {"User:bad": "slow_appends", "User:odd": "slow_appends"}
 
 
 @cases(
