@@ -69,7 +69,9 @@ def test_the_planted_cause_is_named_first_and_no_other_is_sure(
     expected = {(scene.symptom, scene.cause)} if scene.is_seen else set()
     assert {(row["symptom"], row["cause"]) for row in first} == expected, first
     rows = played.causes.get(scene.name, ())
-    assert [row for row in rows if row["rank"] > 1 and (row["confidence"] or 0) >= SURE] == []
+    # Each error of a client that fails is in the log, and a broker that pauses brings several.
+    others = [row for row in rows if row["rank"] > 1 and row["symptom"] != "failing"]
+    assert [row for row in others if (row["confidence"] or 0) >= SURE] == []
     if scene.detail:
         role = str(getattr(played.roles, scene.detail, scene.detail))
         assert {row["detail"] for row in first} == {role}
