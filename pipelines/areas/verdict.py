@@ -143,16 +143,7 @@ def verdict(
         fine=tuple(fine),
     )
     if first:
-        row = first[0]
-        return replace(
-            page,
-            sentence=diagnoses.sentence(row),
-            parts=tuple(diagnoses.parts(row)) if row["symptom"] == "slow" else (),
-            change=diagnoses.change(row),
-            causes=_causes(scope, first),
-            fine=tuple(area for area in fine if area != diagnoses.AREAS_OF.get(row["cause"])),
-            rank=NOW if row["is_ongoing"] else 0,
-        )
+        return _of_symptom(scope, page, first)
     if others and others[0].severity == NOW:
         worst, *more = others
         steps = (CauseLine("", "", None, worst.next_step),) if worst.next_step else ()
@@ -165,6 +156,20 @@ def verdict(
         )
     sentence, parts = diagnoses.well(scope, is_diagnosed=symptoms is not None)
     return replace(page, sentence=sentence, parts=parts, rank=None)
+
+
+def _of_symptom(scope: Scope, page: WhyVerdict, causes: diagnoses.Symptom) -> WhyVerdict:
+    """The page that begins with a symptom."""
+    row = causes[0]
+    return replace(
+        page,
+        sentence=diagnoses.sentence(row),
+        parts=tuple(diagnoses.parts(row)) if row["symptom"] == "slow" else (),
+        change=diagnoses.change(row),
+        causes=_causes(scope, causes),
+        fine=tuple(area for area in page.fine if area != diagnoses.AREAS_OF.get(row["cause"])),
+        rank=NOW if row["is_ongoing"] else 0,
+    )
 
 
 def _rank(problem: Finding) -> int:

@@ -235,7 +235,7 @@ def test_a_symptom_that_goes_on_was_seen_when_it_was_known_last(tmp_path: Path) 
 
 
 def test_reads_out_of_range_have_the_step_of_the_problem_of_reads(tmp_path: Path) -> None:
-    """A client repeats a refused offset. Its twin is told what is known of any."""
+    """A client repeats a refused offset. Its twin has the general step."""
     errors = {"errors": [{"error_code": 1, "requests": 10}]}
     clients = [minutes(f"User:{name}", {}, during=errors, api="FETCH") for name in ("bad", "twin")]
     rows = among_healthy(*chain.from_iterable(clients)) | {

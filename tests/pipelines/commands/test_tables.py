@@ -97,7 +97,7 @@ def test_rows_of_a_view_with_a_time_are_the_newest_first_and_can_be_limited_by_i
 def test_rows_that_a_head_puts_first_come_first(
     table_command: Command, warehouse: Warehouse
 ) -> None:
-    """The newest hour first, and in it the longest waits, whatever the order of names."""
+    """The newest hour comes first, and in it the longest waits; names do not decide the order."""
     waited = [
         times(second, "PRODUCE", each={"local": ms}, client_id=client)
         for second, client, ms in ((0, "d", 900.0), (3_600, "a", 5.0), (3_600, "b", 80.0))
