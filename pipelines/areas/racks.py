@@ -1,6 +1,6 @@
 """Reads across racks (KIP-392), and what producers send to other racks (KIP-1123)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding, RowProblem, client_text, last_day
@@ -11,7 +11,6 @@ from quotaflow.pipelines.terminal import texts
 NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 
-_TO_OTHERS = "to other racks"
 WORTH = 1e7
 """Fewer bytes an hour across racks are worth no step: as in needless_costs."""
 _IS_WORTH = f"coalesce(saved_bytes_per_hour, bytes_per_hour) >= {WORTH}"
@@ -74,13 +73,6 @@ def _size(saved: float | None) -> str:
     return _UNKNOWN_SIZE if saved is None else texts.size(saved)
 
 
-def _all_saved(rows: Sequence[Row], doing: str, where: str) -> str:
-    size = _size(rows[0]["all_saved"])
-    if where == _TO_OTHERS:
-        return f"{doing} {where} what could stay in their own: up to {size} per hour."
-    return f"{doing} {size} per hour {where} without need."
-
-
 RACK_STEP = RowProblem(
     code="reads_leave_rack",
     severity=SOMETIME,
@@ -88,7 +80,9 @@ RACK_STEP = RowProblem(
     subject=("advice", "client_rack", "principal", "client_id", "topic", "broker_id"),
     table="replica_advice",
     question=STEPS.where(_IS_WORTH),
-    summary=lambda rows: _all_saved(rows, "Consumers read", "from other racks"),
+    summary=lambda rows: (
+        f"Consumers read {_size(rows[0]['all_saved'])} per hour from other racks without need."
+    ),
     action=lambda rows: texts.step(reasons.replica_step(rows[0])),
 )
 PRODUCER_STEP = RowProblem(
@@ -98,7 +92,11 @@ PRODUCER_STEP = RowProblem(
     subject=("advice", "principal", "client_id", "topic"),
     table="producer_rack_advice",
     question=PRODUCER_STEPS.where(_IS_WORTH),
-    summary=lambda rows: _all_saved(rows, "Producers send", _TO_OTHERS),
+    # Records with a key stay with their partition.
+    summary=lambda rows: (
+        "Producers send to other racks what could stay in their own: "
+        f"up to {_size(rows[0]['all_saved'])} per hour."
+    ),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )
 NO_STEP = RowProblem(
@@ -128,7 +126,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         return
     steps = scope.ask(RACK_STEP.question)
     for row in steps:
-        text = _unknown(row) or _saved(row, "reads", "from other racks")
+        text = _unknown(row) or _reads(row)
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
     with_step = {(row["principal"], row["client_id"]) for row in steps if row["principal"]}
     for row in scope.ask(_RACKS):
@@ -136,7 +134,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         is_to_do = is_worth and (row["principal"], row["client_id"]) not in with_step
         yield _racks(row, is_to_do=is_to_do)
     for row in scope.ask(PRODUCER_STEP.question):
-        text = _unknown(row) or _saved(row, "sends", _TO_OTHERS)
+        text = _unknown(row) or _sends(row)
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
 
@@ -148,16 +146,23 @@ def _unknown(row: Row) -> str | None:
     return f"{client_text(row)} names rack {rack}, which no broker has, and moves {size} per hour."
 
 
-def _saved(row: Row, does: str, where: str) -> str:
+def _reads(row: Row) -> str:
     size = _size(row["saved_bytes_per_hour"])
-    if row["principal"]:
-        if where == _TO_OTHERS:
-            # Records with a key stay with their partition.
-            return (
-                f"{client_text(row)} {does} {where} what could stay in its own: "
-                f"up to {size} per hour."
-            )
-        return f"{client_text(row)} {does} {size} per hour {where} without need."
+    return (
+        f"{client_text(row)} reads {size} per hour from other racks without need."
+        if row["principal"]
+        else _of_all(row, size)
+    )
+
+
+def _sends(row: Row) -> str:
+    size = _size(row["saved_bytes_per_hour"])
+    could = f"{client_text(row)} sends to other racks what could stay in its own"
+    return f"{could}: up to {size} per hour." if row["principal"] else _of_all(row, size)
+
+
+def _of_all(row: Row, size: str) -> str:
+    """A step of brokers, which concerns all clients of a topic, or all topics."""
     topic = row["topic"] or row["unnamed_topic_id"]
     of_topic = f" of {topic}" if topic else ""
     return f"{size[0].upper()}{size[1:]}{of_topic} per hour cross racks without need."

@@ -124,14 +124,17 @@ def diagnosis_step(row: Row) -> str | None:
         return worded((row["advice_table"], "advice"), {**row, "advice": row["cause"]})
     is_move = row["symptom"] == "move_stalled"
     place = ("diagnoses", "symptom") if is_move else _of_cause(row)
-    code = row[place[1]]
-    wording = wordings_of(place).by_code.get(code)
-    return None if wording is None or wording.cure is None else rendered(wording.cure, row)
+    return _step(place, row)
 
 
 def throttle_step(row: Row) -> str | None:
     """What ends the fault of a row of throttle_checks; None for a code of another version."""
-    wording = wordings_of(("throttle_checks", "finding")).by_code.get(row["finding"])
+    return _step(("throttle_checks", "finding"), row)
+
+
+def _step(place: tuple[str, str], row: Row) -> str | None:
+    """The cure of the code that a row has in a table and column; None without one."""
+    wording = wordings_of(place).by_code.get(row[place[1]])
     return None if wording is None or wording.cure is None else rendered(wording.cure, row)
 
 

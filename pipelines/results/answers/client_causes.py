@@ -25,13 +25,10 @@ _CHANGE = [
 ]
 _OTHERS = (
     *(pa.field(name, STRING) for name in _NAMES),
-    *(pa.field(name, TIMESTAMP) for name in ("quota_set_at",)),
+    pa.field("quota_set_at", TIMESTAMP),
     pa.field("follower_partition", INT),
     pa.field("changes", pa.list_(pa.struct(_CHANGE))),
-    pa.field(
-        "errors",
-        pa.list_(pa.struct(_ERROR)),
-    ),
+    pa.field("errors", pa.list_(pa.struct(_ERROR))),
 )
 _EVIDENCE = tuple(fields_of(Suffering))
 SIGNALS = tuple(field.name for field in _EVIDENCE)
