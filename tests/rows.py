@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.udfs.rules.diagnosis import LEAST_PART_MS
 
 from .delta_tables import NOON
 
@@ -156,6 +157,15 @@ def waits(*each_ms: float) -> list[dict[str, int]]:
     return [{"bucket": bucket, "requests": n} for bucket, n in sorted(buckets.items())]
 
 
+def part_waits(parts: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+    """The histograms of what requests waited in each part, as request_times has them."""
+    return [
+        {"part": part, **counted}
+        for part, each_ms in sorted(parts.items())
+        for counted in waits(*(ms for ms in each_ms if ms >= LEAST_PART_MS))
+    ]
+
+
 def times(second: float, api: str, requests: int = 10, *, each: Row, **others: Any) -> Row:
     """A minute of request_times: so many requests, with the mean time in ms of some parts.
 
@@ -163,15 +173,18 @@ def times(second: float, api: str, requests: int = 10, *, each: Row, **others: A
     """
     parts = ("request_queue", "local", "remote", "response_queue", "send", "unknown", "throttle")
     sums = {f"{part}_time_ms": requests * each.get(part, 0.0) for part in parts}
-    unread = each.keys() - {*parts}
-    assert not unread, f"no such part: {unread}"
+    unknown = each.keys() - {*parts}
+    assert not unknown, f"no such part: {unknown}"
     throttle = sums["throttle_time_ms"]
     total = sum(sums.values()) - throttle
     waits_for_others = api in {"FETCH", "SHARE_FETCH"}
     waited = total + throttle - sums["remote_time_ms"] * waits_for_others
+    unread = {"unknown", "throttle", *(["remote"] if waits_for_others else [])}
+    in_parts = {part: [ms] * requests for part, ms in each.items() if part not in unread}
     given = {
         "waited_time_ms": waited,
         "waited_histogram": waits(*[waited / requests] * requests) if waited else None,
+        "part_histograms": part_waits(in_parts),
         "total_time_ms": total,
         "longest_time_ms": total / requests,
         "timed_requests": requests,

@@ -54,7 +54,8 @@ WITH minutes AS (
         timed_requests,
         throttled_requests,
         waited_time_ms,
-        local_time_ms
+        local_time_ms,
+        part_histograms
     FROM request_times
     WHERE principal IS NOT NULL
 ),
@@ -80,8 +81,32 @@ ids AS (
         id,
         count(DISTINCT client_id) AS client_ids,
         max(client_id) AS client_id,
-        sum(throttled_requests) AS throttled_requests
+        sum(throttled_requests) AS throttled_requests,
+        count(part_histograms) = count(*) AS has_parts
     FROM suffered
+    GROUP BY id
+),
+long_parts AS (
+    -- Requests by how long they waited in each part; null if a row is of an older version.
+    SELECT
+        id,
+        array_sort(collect_list(
+            named_struct('part', part, 'bucket', bucket, 'requests', requests)
+        )) AS long_parts
+    FROM (
+        SELECT
+            id,
+            CASE WHEN counted.part = 'remote' THEN 'replicas' ELSE counted.part END AS part,
+            counted.bucket,
+            sum(counted.requests) AS requests
+        FROM (
+            SELECT suffered.id, explode(part_histograms) AS counted
+            FROM suffered
+            INNER JOIN episodes ON suffered.id = episodes.id
+            WHERE episodes.symptom = 'slow'
+        ) AS exploded
+        GROUP BY 1, 2, 3
+    ) AS by_bucket
     GROUP BY id
 ),
 slowest AS (
@@ -447,10 +472,12 @@ SELECT
     refused.missing_answers,
     refused.missing_broker,
     errors.errors,
+    CASE WHEN ids.has_parts THEN coalesce(long_parts.long_parts, array()) END AS long_parts,
     episodes.*
 FROM episodes
 INNER JOIN ids ON episodes.id = ids.id
 LEFT JOIN slowest ON episodes.id = slowest.id
+LEFT JOIN long_parts ON episodes.id = long_parts.id
 LEFT JOIN limits ON episodes.id = limits.id
 LEFT JOIN sharers ON episodes.id = sharers.id
 LEFT JOIN setters ON episodes.id = setters.id

@@ -48,6 +48,10 @@
 --     of the first and the last
 --   line_count BIGINT: lines of the log that show these requests: fewer than request_count where
 --     ingest sampled. A p99 of waited_histogram rests on so many; null: the row is older
+--   part_histograms ARRAY<STRUCT<part: STRING, bucket: INT, requests: BIGINT>>: timed requests by the
+--     time of a part (request_queue, local, remote, response_queue, send), in the buckets of
+--     waited_histogram. Parts below 5 ms are left out, and so is remote where it is no wait; null: the
+--     row is older
 
 -- Where the time of requests goes, by client, broker, API and minute.
 -- RequestChannel.updateRequestMetrics of Kafka: the parts are consecutive, and the throttle is in none
@@ -65,8 +69,8 @@ WITH timed AS (
         greatest(whole_us(total_time_ms), parts) AS total,
         coalesce(total_time_ms, request_queue_time_ms, local_time_ms, remote_time_ms) IS NOT NULL
             AS is_timed,
-        total + throttle - if(
-            api IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP'), remote, 0) AS waited,
+        if(api IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP'), 0, remote) AS waited_remote,
+        total + throttle - remote + waited_remote AS waited,
         moved_bytes(partitions) AS sizes, error_code,
         list_filter([p.error_code FOR p IN partitions], lambda c: c <> 0) AS partition_errors
     FROM requests
@@ -134,6 +138,30 @@ histograms AS (
     )
     GROUP BY ALL
 ),
+in_parts AS (
+    -- A row is a request and a part of its wait.
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api, weight,
+        unnest(['request_queue', 'local', 'remote', 'response_queue', 'send']) AS part,
+        unnest([request_queue, local, waited_remote, response_queue, send]) AS waited
+    FROM timed
+    WHERE greatest(request_queue, local, waited_remote, response_queue, send) >= 5000
+),
+part_histograms AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api,
+        list({part: part, bucket: bucket, requests: requests} ORDER BY part, bucket)
+            AS part_histograms
+    FROM (
+        SELECT
+            cluster_id, event_time, broker_id, principal, client_id, api, part,
+            CAST(ceil(8 * log2(waited / 1e3)) AS INT) - 1 AS bucket, sum(weight) AS requests
+        FROM in_parts
+        WHERE waited >= 5000
+        GROUP BY ALL
+    )
+    GROUP BY ALL
+),
 errors AS (
     SELECT
         cluster_id, event_time, broker_id, principal, client_id, api,
@@ -151,9 +179,10 @@ SELECT
     sum(unknown) / 1e3 AS unknown_time_ms, sum(throttle) / 1e3 AS throttle_time_ms,
     sum(waited) / 1e3 AS waited_time_ms, sum(bytes) AS bytes, sum(batches) AS batches,
     max(errors) AS errors, max(waited_histogram) AS waited_histogram,
-    max(software) AS software, sum(lines) AS line_count
+    max(software) AS software, sum(lines) AS line_count,
+    coalesce(max(part_histograms), []) AS part_histograms
 FROM (
     FROM in_buckets UNION ALL BY NAME FROM errors UNION ALL BY NAME FROM histograms
-    UNION ALL BY NAME FROM softwares
+    UNION ALL BY NAME FROM softwares UNION ALL BY NAME FROM part_histograms
 )
 GROUP BY cluster_id, event_time, broker_id, principal, client_id, api

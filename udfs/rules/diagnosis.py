@@ -3,11 +3,12 @@
 The wait of a client is a budget: the times of Kafka's request metrics, whose sum is the whole. Of
 each part counts what is above its normal: the lower one of the client's usual and of what its peers
 have in the same minutes. The evidence says which cause a part has. What is normal, and what no
-evidence explains, is not explained.
+evidence explains, is not explained. Nor is a part that only a few requests made long.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from quotaflow.udfs.rules.ramp import ramp
 
@@ -20,6 +21,10 @@ PARTS = ("throttle", "request_queue", "local", "replicas", "response_queue", "se
 
 LEAST_SHARE = 0.1
 """A part that explains less of the wait is no cause of it."""
+LEAST_PART_MS = 5
+"""Histograms of parts count requests from this time on."""
+_FEW, _FEW_SHARE = 5, 0.1
+"""Fewer long requests, or fewer of all, make no client slow, and no part of its wait a cause."""
 _LEAST_ERRORS = 0.05
 """What an error means is known also of few."""
 BUSY = 0.05
@@ -123,8 +128,12 @@ class Suffering:
     missing_broker: int | None = None
     """The broker that gave most of these."""
     failed_requests: int | None = None
+    timed_requests: int | None = None
+    """Requests whose line has a time."""
     errors: tuple[tuple[int, str, int], ...] = ()
     """Error codes of Kafka with their names, each with the number of requests."""
+    long_parts: tuple[tuple[str, int, int], ...] | None = None
+    """Parts, each with a bucket as of request_times.waited_histogram and the number of requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +168,9 @@ def budget(s: Suffering) -> Iterator[tuple[str, float | None]]:
 
 def _of_wait(s: Suffering) -> Iterator[ClientCause]:
     for part in PARTS:
-        share = excess(s, part) / s.waited_ms if s.waited_ms else 0.0
-        if share >= LEAST_SHARE:
-            yield _OF_PART[part](s, share)
+        above_ms = excess(s, part)
+        if s.waited_ms and above_ms - _of_few(s, part) >= LEAST_SHARE * s.waited_ms:
+            yield _OF_PART[part](s, above_ms / s.waited_ms)
 
 
 def excess(s: Suffering, part: str) -> float:
@@ -172,6 +181,22 @@ def excess(s: Suffering, part: str) -> float:
     normals = [getattr(s, f"{norm}_{part}_ms") for norm in ("usual", "peers")]
     measured = [normal for normal in normals if normal is not None]
     return max(0.0, ms - min(measured)) if measured else 0.0
+
+
+def _of_few(s: Suffering, part: str) -> float:
+    """What few requests add to the mean of a part, in ms, by being longer than all others."""
+    if s.long_parts is None or not s.timed_requests:
+        return 0.0
+    few = max(_FEW, _FEW_SHARE * s.timed_requests)
+    buckets = sorted((bucket[1:] for bucket in s.long_parts if bucket[0] == part), reverse=True)
+    levels = [(2 ** ((bucket + 0.5) / 8), requests) for bucket, requests in buckets]
+    longer, sum_ms = 0, 0.0
+    for (ms, requests), (next_ms, _) in pairwise([*levels, (LEAST_PART_MS, 0)]):
+        longer += requests
+        if longer >= few:
+            break
+        sum_ms += longer * (ms - next_ms)
+    return sum_ms / s.timed_requests
 
 
 def _quota(s: Suffering, share: float) -> ClientCause:

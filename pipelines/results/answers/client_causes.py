@@ -1,6 +1,6 @@
 """`client_diagnoses`: the rule of diagnosis.py over what its text finds of each client and time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ _NAMES = (
     *("quota_user", "quota_client_id", "quota_set_by", "neighbour_principal", "follower_topic"),
 )
 _ERROR = [("error_code", INT), ("error_name", STRING), ("requests", LONG)]
+_PART = [("part", STRING), ("bucket", INT), ("requests", LONG)]
 _CHANGE = [
     *(("is_own", BOOLEAN), ("at", TIMESTAMP)),
     *((name, STRING) for name in ("by", "what", "config_key")),
@@ -29,6 +30,7 @@ _OTHERS = (
     pa.field("follower_partition", INT),
     pa.field("changes", pa.list_(pa.struct(_CHANGE))),
     pa.field("errors", pa.list_(pa.struct(_ERROR))),
+    pa.field("long_parts", pa.list_(pa.struct(_PART))),
 )
 _EVIDENCE = tuple(fields_of(Suffering))
 SIGNALS = tuple(field.name for field in _EVIDENCE)
@@ -56,9 +58,16 @@ def derived(rows: pa.Table) -> pa.Table:
 
 
 def _suffering(row: dict[str, Any]) -> Suffering:
-    names = ("error_code", "error_name", "requests")
-    errors = sorted(tuple(each[name] for name in names) for each in row["errors"] or ())
-    return Suffering(**{name: row[name] for name in SIGNALS}, errors=tuple(errors))
+    errors = _tuples(row["errors"] or (), _ERROR)
+    parts = None if row["long_parts"] is None else _tuples(row["long_parts"], _PART)
+    return Suffering(**{name: row[name] for name in SIGNALS}, errors=errors, long_parts=parts)
+
+
+def _tuples(
+    rows: Iterable[dict[str, Any]], fields: Iterable[tuple[str, pa.DataType]]
+) -> tuple[Any, ...]:
+    """Structs as sorted tuples of their fields."""
+    return tuple(sorted(tuple(row[name] for name, _ in fields) for row in rows))
 
 
 def _row(

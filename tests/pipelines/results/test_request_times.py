@@ -102,6 +102,21 @@ def test_a_histogram_has_each_request_in_the_bucket_of_its_time(times: list[floa
         assert any(low - 1e-3 <= ms <= high + 1e-3 for low, high in bounds)
 
 
+def test_requests_are_counted_by_the_time_of_each_part() -> None:
+    (produced, fetched) = sorted(
+        computed(
+            request(1, "PRODUCE", 4.999, 60, 100, 0, 5, 0, 170.0),
+            request(2, "PRODUCE", 1, 60, 2, 0, 0, 90, 63.0, weight=10.0),
+            request(3, "FETCH", 0, 1, 500, 0, 1, 0, 502.0),
+        ),
+        key=lambda row: row["api"] != "PRODUCE",
+    )
+    parts = {"local": [60.0] * 11, "remote": [100.0], "send": [5.0]}
+    assert produced["part_histograms"] == rows.part_waits(parts)
+    # It waits for records: that is no wait.
+    assert fetched["part_histograms"] == []
+
+
 def test_errors_and_sizes() -> None:
     parts = [
         {"bytes": 10, "error_code": 0},

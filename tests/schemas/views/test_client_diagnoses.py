@@ -16,6 +16,7 @@ from ...rows import (
     fault,
     limited,
     moved,
+    part_waits,
     quota,
     reassigned,
     row,
@@ -144,6 +145,25 @@ def test_few_slow_requests_make_no_slow_client(each_ms: list[float], *, is_slow:
     during = {"waited_histogram": waits(*each_ms)}
     fault = minutes("User:bad", mean, requests=len(each_ms), during=during)
     assert bool(diagnosed(among_healthy(*fault))) is is_slow
+
+
+@cases(
+    ("waits_ms", "causes"),
+    ("one of eighteen waits for it", [1_400.0] + [8.0] * 17, {"slow_appends"}),
+    ("five of eighteen do", [300.0] * 5 + [8.0] * 13, {"slow_appends", "busy_network"}),
+)
+def test_one_request_that_waits_for_a_network_thread_is_no_cause(
+    waits_ms: list[float], causes: set[str]
+) -> None:
+    requests = len(waits_ms)
+    mean = {"local": 60.0, "response_queue": sum(waits_ms) / requests}
+    each_ms = {"local": [60.0] * requests, "response_queue": waits_ms}
+    during = {
+        "waited_histogram": waits(*(60.0 + ms for ms in waits_ms)),
+        "part_histograms": part_waits(each_ms),
+    }
+    rows = diagnosed(among_healthy(*minutes("User:bad", mean, requests=requests, during=during)))
+    assert {row["cause"] for row in rows} - {"not_explained"} == causes
 
 
 @cases(

@@ -9,6 +9,7 @@ from quotaflow.udfs.rules.config_change import _KEYS
 from quotaflow.udfs.rules.diagnosis import CAUSES, Suffering, causes
 
 from ...cases import cases
+from ...rows import waits
 
 
 def failing(code: int, error: str) -> Suffering:
@@ -64,6 +65,39 @@ def test_a_replica_without_an_offset_is_no_wrong_offset(
         failing(1, ""), errors=errors, refused_answers=refused, missing_answers=missing
     )
     assert {each.name: each.share for each in causes(suffering)} == pytest.approx(expected)
+
+
+PARTS = ("request_queue", "local", "replicas", "response_queue", "send")
+
+
+@pytest.mark.parametrize("part", PARTS)
+@cases(
+    ("each_ms", "is_cause"),
+    ("one of eighteen waits for it", [1_400.0] + [8.0] * 17, False),
+    ("four of eighteen do", [1_400.0] * 4 + [8.0] * 14, False),
+    ("five of eighteen do", [1_400.0] * 5 + [8.0] * 13, True),
+    ("five of a thousand do", [20_000.0] * 5 + [8.0] * 995, False),
+    ("one of ten of a thousand do", [2_000.0] * 100 + [8.0] * 900, True),
+    ("all do, one of them for a second", [1_000.0] + [60.0] * 17, True),
+    ("all do, and each for less than a long wait", [20.0] * 18, True),
+)
+def test_few_long_requests_are_no_cause(part: str, each_ms: list[float], *, is_cause: bool) -> None:
+    """One request that waits long lifts the mean of a part for all."""
+    in_part = sum(each_ms) / len(each_ms)
+    suffering = Suffering(
+        symptom="slow",
+        api="PRODUCE",
+        requests=len(each_ms),
+        timed_requests=len(each_ms),
+        waited_ms=60 + in_part,
+        broker_id=1,
+        long_parts=tuple((part, *counted.values()) for counted in waits(*each_ms)),
+        **{f"{part}_ms": in_part, f"peers_{part}_ms": 2.0},
+    )
+    named = [each.name for each in causes(suffering)]
+    assert (named != ["not_explained"]) is is_cause
+    unknown = replace(suffering, long_parts=None)
+    assert causes(unknown)[0].name != "not_explained"
 
 
 def test_changes_belong_to_causes_that_there_are() -> None:
