@@ -3,9 +3,9 @@
 -- area: requests
 -- level: sampled_log
 -- description: When clients waited or failed on the last day, one row {per}. A minute counts in which
---   five or more requests, and one in ten, wait 50 ms, and the mean is three times the usual one, or a
---   second. So does one in which a client of five or more requests waits for a quota twice, or gets
---   errors. Any number of waits for a quota counts from ten seconds on. A client of fewer than ten
+--   the mean wait, and that of five or more requests and one in ten, is 50 ms or longer, and three
+--   times the usual mean, or a second. So does one in which a client of five or more requests waits
+--   for a quota twice, or gets errors. Any number of waits for a quota counts from ten seconds on. A client of fewer than ten
 --   minutes is compared with others of the same minute. Minutes at most two apart are one time. A
 --   client without a symptom has no row. client_diagnoses says why
 -- key: cluster_id, since, principal, program, api, symptom
@@ -76,28 +76,6 @@ WITH minutes AS (
         bytes
     FROM request_times
     WHERE principal IS NOT NULL
-),
-long_waits AS (
-    -- Requests that waited 50 ms or longer: above 2^(45 / 8) ms.
-    SELECT
-        cluster_id,
-        minute,
-        principal,
-        program,
-        api,
-        sum(CASE WHEN counted.bucket >= 45 THEN counted.requests END) AS seen_long_requests
-    FROM (
-        SELECT
-            cluster_id,
-            event_time AS minute,
-            principal,
-            coalesce(program_of(client_id), '') AS program,
-            api,
-            explode(waited_histogram) AS counted
-        FROM request_times
-        WHERE principal IS NOT NULL AND waited_time_ms >= 49e0
-    ) AS waits
-    GROUP BY cluster_id, minute, principal, program, api
 ),
 newest AS (
     SELECT cluster_id, max(minute) AS newest_minute FROM minutes GROUP BY cluster_id
@@ -191,31 +169,68 @@ failures AS (
     FROM failed_requests
     GROUP BY cluster_id, minute, principal, program, api
 ),
+compared AS (
+    -- slow_ms: a wait from which on requests are slow for this client. Where too few others wait for
+    -- replicas, the rest of the wait is compared.
+    SELECT
+        *,
+        greatest(5e1, least(1e3, coalesce(3e0 * usual_ms, 3e0 * peers_ms + unlike_peers / requests)))
+            AS slow_ms
+    FROM (
+        SELECT
+            *,
+            peers_own_ms + CASE WHEN replicas > 0e0 THEN coalesce(peers_replicas_ms, 0e0) ELSE 0e0 END
+                AS peers_ms,
+            CASE WHEN peers_replicas_ms IS NULL THEN replicas ELSE 0e0 END AS unlike_peers
+        FROM per_minute
+        LEFT JOIN usual USING (cluster_id, principal, program, api)
+        LEFT JOIN peers USING (cluster_id, minute, api)
+        LEFT JOIN replicated_peers USING (cluster_id, minute, api)
+        LEFT JOIN failures USING (cluster_id, minute, principal, program, api)
+    ) AS sums
+),
+slow_requests AS (
+    -- Requests in buckets that reach slow_ms.
+    SELECT
+        cluster_id,
+        minute,
+        principal,
+        program,
+        api,
+        sum(CASE WHEN power(2e0, (counted.bucket + 1) / 8e0) > slow_ms THEN counted.requests END)
+            AS seen_slow_requests
+    FROM (
+        SELECT
+            cluster_id,
+            event_time AS minute,
+            principal,
+            coalesce(program_of(client_id), '') AS program,
+            api,
+            explode(waited_histogram) AS counted
+        FROM request_times
+        WHERE principal IS NOT NULL AND waited_time_ms >= 49e0
+    ) AS waits
+    INNER JOIN compared USING (cluster_id, minute, principal, program, api)
+    WHERE waited / requests >= slow_ms
+    GROUP BY cluster_id, minute, principal, program, api
+),
 judged AS (
     SELECT
         *,
         coalesce(
-            is_data
+            api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH')
             AND (
                 (
                     requests >= 5
                     AND waited / requests >= 5e1
-                    AND (
-                        (throttle >= 0.25e0 * waited AND throttled_requests >= 2)
-                        OR (
-                            -- One long request among few lifts the mean.
-                            long_requests >= 5
-                            AND long_requests >= 0.1e0 * requests
-                            AND (
-                                waited / requests >= 3e0 * usual_ms
-                                OR (
-                                    usual_ms IS NULL
-                                    AND (waited - unlike_peers) / requests >= 3e0 * peers_ms
-                                )
-                                OR waited / requests >= 1e3
-                            )
-                        )
-                    )
+                    AND throttle >= 0.25e0 * waited
+                    AND throttled_requests >= 2
+                )
+                -- One long request among few lifts the mean.
+                OR (
+                    waited / requests >= slow_ms
+                    AND slow_requests >= 5
+                    AND slow_requests >= 0.1e0 * requests
                 )
                 -- Many small requests, each of which waits little, or few that wait long: the client
                 -- waits most of its time.
@@ -227,21 +242,10 @@ judged AS (
         ) AS is_slow,
         coalesce(failures >= 5 AND failures >= 0.01e0 * request_count, FALSE) AS is_failing
     FROM (
-        -- Where too few others wait for replicas, the rest of the wait is compared.
-        SELECT
-            *,
-            api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH') AS is_data,
-            peers_own_ms + CASE WHEN replicas > 0e0 THEN coalesce(peers_replicas_ms, 0e0) ELSE 0e0 END
-                AS peers_ms,
-            CASE WHEN peers_replicas_ms IS NULL THEN replicas ELSE 0e0 END AS unlike_peers,
-            coalesce(seen_long_requests, 0) + unmeasured_requests AS long_requests
-        FROM per_minute
-        LEFT JOIN long_waits USING (cluster_id, minute, principal, program, api)
-        LEFT JOIN usual USING (cluster_id, principal, program, api)
-        LEFT JOIN peers USING (cluster_id, minute, api)
-        LEFT JOIN replicated_peers USING (cluster_id, minute, api)
-        LEFT JOIN failures USING (cluster_id, minute, principal, program, api)
-    ) AS sums
+        SELECT *, coalesce(seen_slow_requests, 0) + unmeasured_requests AS slow_requests
+        FROM compared
+        LEFT JOIN slow_requests USING (cluster_id, minute, principal, program, api)
+    ) AS counted
 ),
 marked AS (
     SELECT *, 'slow' AS symptom FROM judged WHERE is_slow

@@ -148,6 +148,26 @@ def test_few_slow_requests_make_no_slow_client(each_ms: list[float], *, is_slow:
 
 
 @cases(
+    ("each_ms", "is_slow"),
+    ("one of thirty waits twenty seconds", [20_000.0] + [90.0] * 29, False),
+    ("five of thirty wait two seconds", [2_000.0] * 5 + [90.0] * 25, True),
+    ("all wait half a second", [500.0] * 30, True),
+)
+def test_who_always_waits_long_is_not_slow_for_one_request(
+    each_ms: list[float], *, is_slow: bool
+) -> None:
+    """What is long for others is usual for this client."""
+    given = {"principal": "User:big", "client_id": "big"}
+    rows = [
+        times(60 * n, "PRODUCE", 30, each={"local": sum(ms) / len(ms)}, **given)
+        | {"waited_histogram": waits(*ms), "part_histograms": part_waits({"local": ms})}
+        for n in range(MINUTES)
+        for ms in [each_ms if n >= BEGAN else [90.0] * 30]
+    ]
+    assert bool(diagnosed(among_healthy(*rows))) is is_slow
+
+
+@cases(
     ("waits_ms", "causes"),
     ("one of eighteen waits for it", [1_400.0] + [8.0] * 17, {"slow_appends"}),
     ("five of eighteen do", [300.0] * 5 + [8.0] * 13, {"slow_appends", "busy_network"}),
