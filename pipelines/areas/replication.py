@@ -272,9 +272,10 @@ OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Moves of its topics, what holds them back, and brokers that are slow for their clients."""
+    throttles = list(scope.facts(_THROTTLES))
     for row in scope.rows(_MOVES_OF_NAME):
-        yield _move(row)
-    for row in scope.facts(_THROTTLES):
+        yield _move(row, [each["rate"] for each in throttles if each["is_set"] and each["rate"]])
+    for row in throttles:
         yield _throttled(row)
     if not scope.is_recent:
         yield last_day("throttle_checks")
@@ -301,12 +302,17 @@ def findings(scope: Scope) -> Iterator[Finding]:
         )
 
 
-def _move(row: Row) -> Finding:
+def _move(row: Row, rates: Sequence[float]) -> Finding:
+    """A move, and when it ends: at the earliest by the throttles that slow it, in bytes/s."""
     state = row["state"]
     left = f"; {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
     eta = "" if row["eta_s"] is None else f"; it ends in about {texts.duration(row['eta_s'] * 1e3)}"
     if state == "moving" and not eta:
         eta = "; its end is not known, because neither fetches nor snapshots show a pace"
+        # Replicas on several brokers have a rate each.
+        if rates and row["replicas"] == 1 and row["bytes_left"]:
+            least = texts.duration(row["bytes_left"] / min(rates) * 1e3)
+            eta = f"; at the {texts.rate(min(rates))} of its throttle this takes at least {least}"
     by = f"{row['requested_by']} requested it" if row["requested_by"] else "it was requested"
     return Finding(
         text=(

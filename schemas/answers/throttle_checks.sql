@@ -14,8 +14,8 @@
 --   from replication_throttles: cluster_id
 --   finding STRING: list_without_rate, rate_without_list, static_rate_ignored (these do nothing);
 --     broker_gone, malformed_list (these name no replica); wildcard_list (covers ordinary catching
---     up too); moved_unlisted (a replica is moved, and the list of this side does not cover it; that
---     of the other side may); rate_below_1_mb (too low for brokers to measure well);
+--     up too); moved_unlisted (a replica is moved, and no throttle of this side or of the other limits
+--     it); rate_below_1_mb (too low for brokers to measure well);
 --     response_too_large (see throttle_sizing); stale_list, stale_rate (nothing that the list, or
 --     any list, covers was moved or behind for conf's replication.stale_throttle_s, 600 by default)
 --   topic STRING: topic of the list; null: the finding is not about one
@@ -52,14 +52,20 @@ recent AS (
         newest.event_time AS now,
         coalesce(conf.stale_after_s, 600) AS stale_after_s,
         throttles.event_time = newest.event_time AND throttles.is_configured AS is_now,
+        coalesce(other.is_limited_there, false) AS is_limited_there,
         CASE
             WHEN throttles.is_moving OR coalesce(NOT throttles.in_isr, false)
                 OR coalesce(throttles.offset_lag, 0) > 0 THEN 1
             ELSE 0
         END AS is_used
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest USING (cluster_id)
-    LEFT JOIN conf USING (cluster_id)
+    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    LEFT JOIN conf ON throttles.cluster_id = conf.cluster_id
+    LEFT JOIN otherwise_limited_replication AS other ON throttles.cluster_id = other.cluster_id
+        AND throttles.event_time = other.event_time AND throttles.topic = other.topic
+        AND throttles.partition = other.partition AND throttles.side = other.side
+        AND throttles.broker_id = other.broker_id
+        AND throttles.peer_broker_id = other.peer_broker_id
     WHERE unix_millis(throttles.event_time)
         >= unix_millis(newest.event_time) - coalesce(conf.stale_after_s, 600) * 1000
 ),
@@ -107,6 +113,7 @@ set_up AS (
     SELECT *, 'moved_unlisted' AS finding, false AS is_of_rate
     FROM recent
     WHERE event_time = now AND is_moving AND topic IS NOT NULL AND listed = 'unlisted'
+        AND NOT is_limited_there
 ),
 findings AS (
     SELECT

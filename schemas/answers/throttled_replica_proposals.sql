@@ -3,7 +3,7 @@
 -- area: replication
 -- level: sampled_log
 -- description: Lists of topics without replicas that are being moved while a rate for them is set,
---   so that this side does not limit the move (KIP-73; see throttle_checks, moved_unlisted).
+--   so that neither side limits the move (KIP-73; see throttle_checks, moved_unlisted).
 --   Entries that a list already has stay. Blocked are lists with entries that name no replica
 --   (malformed_list), and rates that would never let the move end (rate_not_above_writes).
 -- lookbacks:
@@ -20,10 +20,16 @@ WITH unnamed AS (
         throttles.*,
         CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest USING (cluster_id)
+    INNER JOIN replication_time AS newest ON throttles.cluster_id = newest.cluster_id
+    LEFT JOIN otherwise_limited_replication AS other ON throttles.cluster_id = other.cluster_id
+        AND throttles.event_time = other.event_time AND throttles.topic = other.topic
+        AND throttles.partition = other.partition AND throttles.side = other.side
+        AND throttles.broker_id = other.broker_id
+        AND throttles.peer_broker_id = other.peer_broker_id
     WHERE
         throttles.topic IS NOT NULL
         AND throttles.broker_id IS NOT NULL
+        AND other.is_limited_there IS NULL
         AND throttles.listed = 'unlisted'
         AND throttles.is_moving
         AND throttles.is_configured

@@ -66,8 +66,8 @@ def test_a_moving_replica_without_a_limit_has_its_harm_and_the_entry_to_add(
         if each["evidence"].get("finding") == "moved_unlisted"
     )
     assert problem["finding"] == (
-        "The throttle of orders names no moving replica of follower broker 3: if the other side "
-        "has no limit either, the copy slows clients there."
+        "The throttle of orders names no moving replica of follower broker 3, and the other side "
+        "has no limit: the copy can slow clients there."
     )
     assert problem["next_step"].startswith(
         "add 7:3 to follower.replication.throttled.replicas of topic orders: "
@@ -85,6 +85,23 @@ def test_a_move_without_a_pace_says_why_its_end_is_not_known(tmp_path: Path) -> 
         rows = rows_of(FolderReader(warehouse), "orders")
         (text,) = (r["finding"] for r in rows if r["evidence_table"] == "reassignments")
         assert text.endswith(f"28.0 MB are left{end}")
+
+
+def test_a_throttle_bounds_the_end_of_a_move_of_one_replica(tmp_path: Path) -> None:
+    moving: Row = {"state": "moving", "topic": "orders", "bytes_left": 24_000_000.0, "eta_s": None}
+    moving |= {"partition": 0, "requested_time": at(3_500)}
+    throttles = [throttled(3_600, rate=20_000.0), throttled(3_600, broker_id=2, rate=80_000.0)]
+    unknown = "its end is not known, because neither fetches nor snapshots show a pace."
+    for replicas, end in (
+        ((3,), "at the 20.0 kB/s of its throttle this takes at least 20 min."),
+        ((3, 4), unknown),
+    ):
+        warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path / str(len(replicas)))))
+        moves = [row("reassignments", 3_600, moving, replica_id=each) for each in replicas]
+        make_tables(warehouse, SEEN | {"reassignments": moves, "replication_throttles": throttles})
+        rows = rows_of(FolderReader(warehouse), "orders")
+        (text,) = (r["finding"] for r in rows if r["evidence_table"] == "reassignments")
+        assert text.endswith(end)
 
 
 def test_a_heading_has_the_number_of_problems_below_it(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ NAMED: list[tuple[str, list[Row], Picked]] = [
         [unlisted(), unlisted(peer_broker_id=3), reading(1), reading(2, broker_id=3)],
         [(FOLLOWERS, "1:2,2:3", None), (LEADERS, "1:1", None)],
     ),
+    ("the other side limits the move", [throttled(NOW, partition=1), reading(1)], []),
     ("no rate stands", [throttled(NOW), unlisted(rate=None, rate_source="unset")], []),
     ("a rate that has no effect", [unlisted(rate_source="static")], []),
     ("by now it is named, or has come", [unlisted(NOW - 60), throttled(NOW)], []),

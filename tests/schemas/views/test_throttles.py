@@ -24,6 +24,8 @@ IDLE: Row = {"is_moving": False, "in_isr": True, "offset_lag": 0, "is_biting": F
 RATE: Row = IDLE | {"topic": None, "partition": None, "peer_broker_id": None, "in_isr": None}
 RATE |= {"listed": "unlisted", "reason": "rate_without_list", "offset_lag": None}
 RATE |= {"list_set_at": None, "list_set_by": None}
+OF_FOLLOWER: Row = {"side": "follower", "broker_id": 2, "peer_broker_id": 1, "listed": "unlisted"}
+OF_FOLLOWER |= {"reason": "rate_without_list", "is_effective": False}
 UNKNOWN_SETTER: Row = {"list_set_at": None, "list_set_by": None}
 
 
@@ -36,6 +38,10 @@ WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
         "it was taken away in its last minute": [
             throttled(60, is_configured=False, reason="list_without_rate")
         ],
+        "moved by a list of the leader alone, which limits the follower too": [
+            throttled(60),
+            throttled(60, **OF_FOLLOWER),
+        ],
     },
     ("list_without_rate", "orders", 1, 1): {
         "a list alone": [throttled(60, rate=None, rate_source="unset", reason="list_without_rate")]
@@ -46,6 +52,16 @@ WRONG: dict[tuple[Any, ...], dict[str, list[Row]]] = {
     ("moved_unlisted", "orders", 1, 1): {
         "moved, and no list holds it": [
             throttled(60, listed="unlisted", reason="rate_without_list")
+        ],
+        "another follower is limited": [
+            throttled(60, listed="unlisted", reason="rate_without_list"),
+            throttled(60, **OF_FOLLOWER | {"broker_id": 3, "listed": "entry"}),
+        ],
+    },
+    ("moved_unlisted", "orders", 2, 1): {
+        "the list of the leader has no rate that limits": [
+            throttled(60, is_effective=False, reason="not_leader"),
+            throttled(60, **OF_FOLLOWER),
         ]
     },
     ("rate_below_1_mb", None, 1, 2): {
