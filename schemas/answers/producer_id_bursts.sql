@@ -16,7 +16,7 @@
 --   started_at TIMESTAMP: when the first id was given
 --   ended_at TIMESTAMP: when the last id was given
 --   cause STRING: transactional_id_churn (new transactional.ids again and again, not used later),
---     producer_per_batch (a new producer for every few requests), producer_churn (a host takes one
+--     producer_per_batch (a new producer for at most three requests), producer_churn (a host takes one
 --     or more ids per second for a minute or longer), restart_loop (one client after another that
 --     ends early, or works and ends; or a fleet that starts a third time within an hour),
 --     deploy_burst (many clients start within five minutes, each takes one or two ids, and a host

@@ -312,10 +312,12 @@ judged AS (
         END AS other_programs,
         neighbours.program_addresses,
         neighbours.other_connections,
-        neighbours.is_excluded = 1
-        OR broker_addresses.client_address IS NOT NULL
-        OR places.is_protected
-        OR places.is_special AS is_protected,
+        CASE
+            WHEN places.is_special THEN 'special_address'
+            WHEN broker_addresses.client_address IS NOT NULL THEN 'broker_address'
+            WHEN neighbours.is_excluded = 1 THEN 'protected_principal'
+            WHEN places.is_protected THEN 'protected_address'
+        END AS protected_by,
         places.is_listed,
         bounds.hides_clients OR offences.client_address LIKE 'hmac.%' AS is_hidden,
         neighbours.most_weight > 1 AS is_sampled,
@@ -379,7 +381,7 @@ decided AS (
             WHEN is_connection_kept AND program_addresses > 1 THEN 'program_elsewhere'
             WHEN is_connection_kept AND position('*' IN client_pattern) > 0 THEN 'many_client_ids'
             WHEN is_connection_kept THEN 'usage_unknown'
-            WHEN is_protected THEN 'protected_address'
+            WHEN protected_by IS NOT NULL THEN protected_by
             WHEN other_principals > 0 AND NOT is_listed THEN 'other_principals'
             WHEN other_programs > 0 AND NOT is_listed THEN 'other_programs'
         END AS blocked_reason

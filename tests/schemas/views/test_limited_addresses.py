@@ -124,8 +124,18 @@ OF_EACH_MACHINE = (
     "ff02:0:0:0:0:0:0:1",
 )
 ADDRESSES: Outcomes = {
-    ("address", "protected_address"): {
+    ("address", "special_address"): {
         **{f"an address of each machine: {each}": at_address(each) for each in OF_EACH_MACHINE},
+        "a multicast address, though conf lists it": at_address(
+            "224.0.0.1",
+            settings=settings(producer_ids__limited_addresses="224.0.0.1 e0000001 e0000001"),
+        ),
+        "an address of this machine that conf lists with all others": at_address(
+            "127.0.0.5",
+            settings=settings(producer_ids__limited_addresses="0.0.0.0/0 00000000 ffffffff"),
+        ),
+    },
+    ("address", "broker_address"): {
         "a broker fetches from the address": cluster(
             quiet(0, client_address=ADDRESS, replica_id=2)
         ),
@@ -141,11 +151,15 @@ ADDRESSES: Outcomes = {
             address_clients=[*history(), *loop(client_address="10.0.1.2")],
             producer_id_uses=ids(client_address="10.0.1.2"),
         ),
+    },
+    ("address", "protected_principal"): {
         "a shipper's address, though conf lists it": cluster(
             quiet(-60, client_address=ADDRESS, principal="User:shipper"),
             settings=settings(producer_ids__limited_addresses=ADDRESS),
         ),
         "quotaflow's own address": cluster(quiet(-60, client_address=ADDRESS, principal="User:us")),
+    },
+    ("address", "protected_address"): {
         "an address that conf protects": cluster(
             settings=settings(producer_ids__protected_addresses=ADDRESS)
         ),
@@ -154,14 +168,6 @@ ADDRESSES: Outcomes = {
         ),
         "a network of IPv6 that conf protects": at_address(
             "2001:db8:0:0:0:0:0:7", settings=settings(producer_ids__protected_addresses=_DOCUMENTED)
-        ),
-        "a multicast address, though conf lists it": at_address(
-            "224.0.0.1",
-            settings=settings(producer_ids__limited_addresses="224.0.0.1 e0000001 e0000001"),
-        ),
-        "an address of this machine that conf lists with all others": at_address(
-            "127.0.0.5",
-            settings=settings(producer_ids__limited_addresses="0.0.0.0/0 00000000 ffffffff"),
         ),
     },
     ("address", None): {
