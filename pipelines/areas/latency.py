@@ -50,5 +50,6 @@ def _parts(row: Row) -> str:
     if row["throttle_avg_ms"]:
         parts.append(f"{texts.duration(row['throttle_avg_ms'])} for a quota")
     outside = row["outside_avg_ms"]
-    shown = texts.NOT_KNOWN if outside is None else texts.duration(outside)
-    return f"{text}: {', '.join(parts)}, {shown} in network and client."
+    if outside is None:
+        return f"{text}, of that {' and '.join(parts)}."
+    return f"{text}: {', '.join(parts)}, {texts.duration(outside)} in network and client."

@@ -81,10 +81,10 @@ def _next(scope: Scope, row: Row) -> tuple[float, str]:
     quota, left_ms = next(
         ((quota, ms) for quota, ms in outcomes if ms < LEAST_MS or quota == steps[-1])
     )
-    of_all = f"{texts.duration(left_ms)} of {texts.duration(before_ms)} remain"
-    left = "no wait remains" if left_ms < LEAST_MS else of_all
+    of_all = f"still have waited {texts.duration(left_ms)} of {texts.duration(before_ms)}"
+    left = "not have waited" if left_ms < LEAST_MS else of_all
     requests = counted(len(charged), "request")
-    return quota, f"; in a replay of its last {requests} {left}"
+    return quota, f"; by a replay, the last {requests} would {left}"
 
 
 def _left_ms(scope: Scope, kind: str, quota: float, charged: Sequence[Row]) -> float:

@@ -85,11 +85,11 @@ def test_why_says_first_what_is_planted(played: Played, scene: Scene, command: C
     options = ("--for", "1h", *in_options(f"warehouse.path={played.folder}"))
     words = " ".join(command("why", scene.name, *options).out.split())
     if scene.is_seen:
-        verb = {"slow": "is slow: ", "failing": "fails: "}[scene.symptom]
+        verb = {"slow": "is slow: ", "failing": "gets errors: "}[scene.symptom]
         assert scene.also or words.startswith(f"{scene.name} {verb}"), words
     elif not scene.also:
         assert " is slow: " not in words
-        assert " fails: " not in words
+        assert " gets errors: " not in words
 
 
 def test_the_page_shows_what_was_planted_and_what_was_named(played: Played) -> None:

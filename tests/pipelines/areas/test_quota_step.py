@@ -39,16 +39,18 @@ def step_of(folder: Path, sent: list[Row]) -> str:
 
 @cases(
     ("size", "left"),
-    ("a step is enough", 1_200, "no wait remains"),
-    ("it sends ten times its quota", 10_000, r"\S+ (s|min) of 9.6 s remain"),
+    ("a step is enough", 1_200, "not have waited"),
+    ("it sends ten times its quota", 10_000, r"still have waited \S+ (s|min) of 9.6 s"),
 )
 def test_a_step_says_what_a_replay_leaves(size: int, left: str, tmp_path: Path) -> None:
     step = step_of(tmp_path, requests(size, 800))
-    assert re.search(rf"raise the quota; in a replay of its last 60 requests {left}: kafka-", step)
+    assert re.search(
+        rf"raise the quota; by a replay, the last 60 requests would {left}: kafka-", step
+    )
     proposed = float(step.rpartition("=")[2])
     conf = config.Conf(warehouse=Warehouse(config.WarehouseSection(path=str(tmp_path))).conf)
     what_if = replayed(conf, ReplayedQuota(RATE, proposed, "bad"), None)
-    assert (what_if.after_ms < 100) is (left == "no wait remains")
+    assert (what_if.after_ms < 100) is (left == "not have waited")
 
 
 @pytest.mark.parametrize("sent", [[], requests(1_200, 0)], ids=["no log", "no throttle in it"])

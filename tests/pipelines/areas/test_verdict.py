@@ -137,7 +137,7 @@ def test_a_symptom_with_a_sure_cause_comes_before_one_that_waits_longer(tmp_path
     fails = list(minutes("User:bad", {}, during=during, api="FETCH"))
     weak = among_healthy(*minutes("User:bad", SLOW), *fails) | {"quota_usage": SEEN}
     verdict = verdict_of(tmp_path / "weak", weak)
-    assert verdict.sentence.startswith("bad fails: FETCH")
+    assert verdict.sentence.startswith("bad gets errors: ")
     assert [each.text.split(":")[0] for each in verdict.others] == ["bad is slow"]
     sure = among_healthy(*minutes("User:bad", {"throttle": 900.0}), *fails)
     sure |= {"quota_usage": OF_QUOTA["quota_usage"]}
