@@ -112,7 +112,7 @@ class AreaAnswer:
         """Its title, with how many problems it has, and what could be better."""
         ranks = [each.severity or SOON for each in self.findings if each.problem is not None]
         many = sum(rank <= SOON for rank in ranks)
-        better = len(ranks) - many
+        better = len(ranks) - many + self.hints
         counts = [counted(many, "problem")] if many else []
         counts += [f"{better} to improve"] if better else []
         return f"{self.title} ({', '.join(counts)})" if counts else self.title

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+from quotaflow.pipelines import config
 from quotaflow.pipelines.areas.telemetry import group_of
+from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 
 from ...cases import cases
 from ...rows import Row, alert, at, row, used
 from ...schemas.views.view_tables import make_tables
-from .test_why_answers import at_folder, rows_of
+from .test_why_answers import HOUR, at_folder, rows_of
 
 READER = {"principal": "User:ivan", "client_id": "reader-1"}
 WINDOW = used(0, "consumer_byte_rate", 9.0, **READER)
@@ -81,3 +83,7 @@ def test_what_an_ended_client_did_not_push_is_not_missing(tmp_path: Path) -> Non
         if each["evidence_table"] == "client_coverage"
     ]
     assert finding == "User:ivan as reader-1: 1 client instance ended without a last push."
+    answered = why(FolderReader(warehouse), "reader-1", HOUR, None, config.Conf())
+    headings = {area.name: area.heading for area in answered.with_findings}
+    assert headings["telemetry"] == "telemetry (1 to improve)"
+    assert answered.verdict.hints == 1
