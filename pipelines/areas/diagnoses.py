@@ -14,7 +14,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.terminal import texts
 from quotaflow.schemas.programs import program_of
-from quotaflow.udfs.counted import counted, noun
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.principal_name import bare
 
 if TYPE_CHECKING:
@@ -52,30 +52,6 @@ FROM request_times
 WHERE {of_cluster} AND timed_requests > 0 AND api IN ('PRODUCE', 'FETCH', 'SHARE_FETCH')
 """
 """The budget of a mean request, as columns of PARTS."""
-WAITS = f"""
-SELECT
-    api,
-    sum(timed_requests) AS requests,
-    count(DISTINCT concat(principal, ' ', coalesce(client_id, ''))) AS clients,
-    sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
-    {MEANS.strip()}
-    AND ({{is_client}} OR {{is_named_broker}})
-    AND event_time >= date_trunc('minute', {{since}}) AND event_time < {{until}}
-GROUP BY api
-ORDER BY sum(waited_time_ms) DESC, api
-"""
-"""How long requests of a name wait, and on what."""
-GROUPS = """
-SELECT group_id, count(*) AS members,
-    sum(CASE WHEN cardinality(assigned_partitions) = 0 THEN 1 ELSE 0 END) AS idle_members
-FROM current_group_assignments
-WHERE {of_cluster} AND ({is_group} OR {is_client_id})
-GROUP BY group_id
-"""
-"""Members of the groups of a name, or of those that a client is in, and how many have nothing."""
-LAGS = """
-SELECT group_id, sum(lag) AS lag FROM group_lag WHERE {of_cluster} AND {is_group} GROUP BY group_id
-"""
 INCIDENTS = Question(
     "SELECT * FROM incidents WHERE {of_cluster}",
     "state DESC, subjects DESC, confidence DESC NULLS LAST, since DESC NULLS LAST, symptom, cause, "
@@ -338,7 +314,7 @@ def budget(parts: Sequence[tuple[str, float]], chars: int) -> str:
 
 
 def parts(row: Row) -> list[tuple[str, float]]:
-    """The budget of a row of diagnoses or of WAITS."""
+    """The budget of a row of diagnoses, or of one with these columns."""
     if row.get("budget"):
         return [(each["part"], each["ms"]) for each in row["budget"]]
     measured = [(part, row[f"{part}_ms"]) for part in PARTS if row.get(f"{part}_ms") is not None]
@@ -362,38 +338,3 @@ def period(row: Row) -> str:
     if row["is_ongoing"]:
         return f"since {since:%Y-%m-%d %H:%M} UTC"
     return f"{since:%Y-%m-%d %H:%M} to {until:%H:%M} UTC"
-
-
-def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """That nothing is wrong, with how long requests wait, and their budget in ms.
-
-    Without diagnoses only how long they wait.
-    """
-    assert scope.about is not None
-    subject = scope.about.subject
-    name = f"Broker {subject.brokers[0]}" if subject.brokers else texts.listed(subject.name)
-    waits = scope.rows_if_made(WAITS)
-    groups = " ".join(["", *_groups(scope)])
-    if not waits:
-        return f"{name}: nothing is known to be wrong.{groups}", ()
-    row = waits[0]
-    requests = counted(int(row["requests"]), f"{row['api']} request")
-    if subject.brokers:
-        requests += f" of {counted(row['clients'], 'client')}"
-    mean = texts.duration(row["waited_ms"])
-    if not is_diagnosed:
-        return f"{name}: {requests} waited {mean} on average. Diagnoses are missing.", ()
-    return f"{name} is well: {requests} waited {mean} on average.{groups}", tuple(parts(row))
-
-
-def _groups(scope: Scope) -> Iterator[str]:
-    """The lag of a group, and members that have no partition, as sentences."""
-    assert scope.about is not None
-    for row in scope.rows_if_made(LAGS) if scope.about.subject.groups else ():
-        if row["lag"] is not None:
-            yield f"Its lag is {counted(int(row['lag']), 'record')}."
-    for row in scope.rows_if_made(GROUPS):
-        if row["idle_members"]:
-            members, idle = counted(row["members"], "member"), row["idle_members"]
-            group = texts.listed(row["group_id"])
-            yield f"{idle} of {members} of {group} {noun(idle, 'has', 'have')} no partition."

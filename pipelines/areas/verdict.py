@@ -10,6 +10,7 @@ from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.well import well
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -154,7 +155,7 @@ def verdict(
             others=tuple(more[:_MAX_OTHERS]),
             unshown=_unshown([], more[_MAX_OTHERS:]),
         )
-    sentence, parts = diagnoses.well(scope, is_diagnosed=symptoms is not None)
+    sentence, parts = well(scope, is_diagnosed=symptoms is not None)
     return replace(page, sentence=sentence, parts=parts, rank=None)
 
 

@@ -83,8 +83,29 @@ def test_an_area_gives_the_step_of_the_diagnosis_of_its_cause(tmp_path: Path) ->
 
 def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, OF_QUOTA, "fine")
-    assert verdict.sentence == "fine is well: 300 PRODUCE requests waited 5 ms on average."
+    assert verdict.sentence == (
+        "fine is well: 300 PRODUCE requests waited 5 ms on average (usually 4.3 ms)."
+    )
     assert verdict.causes == ()
+
+
+@cases(
+    ("last_minutes", "client_ids", "usual"),
+    ("ten minutes", 10, ["fine"], " (usually 4.4 ms)"),
+    ("fewer than ten minutes", 9, ["fine"], ""),
+    ("one program", 30, ["fine-1", "fine-2"], " (usually 4.3 ms)"),
+    ("two programs", 30, ["fine", "other"], ""),
+)
+def test_a_name_that_is_well_has_its_usual_wait_where_that_is_known(
+    tmp_path: Path, last_minutes: int, client_ids: list[str], usual: str
+) -> None:
+    rows = [
+        row | {"client_id": client_id}
+        for row in minutes("User:fine")[-last_minutes:]
+        for client_id in client_ids
+    ]
+    sentence = verdict_of(tmp_path, {"request_times": rows, "quota_usage": SEEN}, "fine").sentence
+    assert sentence.partition(" on average")[2] == f"{usual}."
 
 
 def test_without_diagnoses_nobody_is_well(tmp_path: Path) -> None:
