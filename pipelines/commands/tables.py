@@ -140,7 +140,8 @@ def show(
 ) -> None:
     """Show rows of a table or view, newest first, or the worst first where that helps more.
 
-    Needs no JVM where the tables are in a folder.
+    --since also takes the hour, day or incident that had begun by then: `describe` says what it
+    compares. Needs no JVM where the tables are in a folder.
 
     Example: quotaflow show requests --since 10m --where "api = 'PRODUCE' AND throttle_time_ms > 0"
 

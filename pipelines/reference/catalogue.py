@@ -14,7 +14,7 @@ from typing import Any
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError, nearest
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.terminal import grid, readable, values
-from quotaflow.pipelines.warehouse import browsing, views
+from quotaflow.pipelines.warehouse import browsing, row_times, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas import levels
 from quotaflow.schemas.areas import AREAS, BY_NAME, Area
@@ -331,7 +331,11 @@ def description(name: str, rows: Sequence[dict[str, Any]], width: int) -> Iterat
     comment = table.comment if table else view.comment if view else ""
     yield from _entry(name, comment, width, "", is_bold=True)
     yield ""
-    facts = {"area": area_of(name).title, **(_of_table(table) if table else _of_view(view))}
+    facts = {
+        "area": area_of(name).title,
+        **(_of_table(table) if table else _of_view(view)),
+        "--since": row_times.period(name, [row["column"] for row in rows]).meaning,
+    }
     for label, fact in facts.items():
         if fact:
             yield from _lines(f"{label:<12}{fact}", width, subsequent_indent=" " * 12)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.terminal import values
-from quotaflow.pipelines.warehouse import views
+from quotaflow.pipelines.warehouse import row_times, views
 from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.reader import Reader, TableSummary
 from quotaflow.pipelines.warehouse.sql_literals import literal
@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NEWEST_ROWS = 20
-_VIEW_TIMES = (
-    *("event_time", "minute", "hour", "day", "changed_at", "altered_at", "opened_at"),
-    *("started_at", "allocated_at", "last_seen", "valid_from", "known_at"),
-)
-"""Columns of views that have the time of a row; the first that a view has counts."""
 _FIELDS = [field for table in TABLES.values() for field in table.arrow]
 _UNORDERED = {field.name for field in _FIELDS if "map" in str(field.type)} | {
     *("instrumentation_scope", "metadata", "otel_resource"),
@@ -91,15 +86,15 @@ def select(
 ) -> str:
     """The query of `show`: rows that the head puts first, or else the newest, if there is a time.
 
+    `since` chooses the rows whose period touches the time from then on.
     Rows of one time are in the order of their rank, if they have one, and of their other columns:
     so each reader shows the same ones.
     """
     table = TABLES.get(name)
-    of_view = (f'"{column}"' for column in _VIEW_TIMES if column in columns)
-    time = f'"{table.time}"' if table else next(of_view, None)
-    if since and not time:
+    period = row_times.period(name, columns)
+    if since and not (period.time or period.end):
         raise ConfigError(f"{name} is a view without an event time: use --where instead of --since")
-    conditions = [f"{time} >= {literal(since)}"] if since else []
+    conditions = [period.since(since)] if since else []
     # Each condition is on its own line, because user SQL may end in a comment.
     conditions += [f"(\n{where}\n)"] if where else []
     quoted = ", ".join(f'"{column}"' for column in columns)
@@ -109,7 +104,7 @@ def select(
     others = [*ranks, *(each for each in (table.key if table else columns) if each in columns)]
     first = (table or views.load()[name]).first
     # A live table may lack a column that was added later.
-    leading = [f'"{each}"' for each in first if each in columns] + ([time] if time else [])
+    leading = [f'"{each}"' for each in (*first, period.time) if each in columns]
     order = [f"{each} DESC NULLS LAST" for each in dict.fromkeys(leading)]
     order += [
         f'"{each}"'
