@@ -83,7 +83,7 @@ def period(name: str, columns: Collection[str]) -> Period:
     meanings = {column.name: column.comment for column in described.columns}
     time = time_of(name)
     end = next((each for each in _ENDS if each in meanings and each in columns), None)
-    meaning = meanings[end or time] if end or time else ""
+    meaning = meanings[last] if (last := end or time) else ""
     unit = _UNIT.match(meaning)
     has_length = not end and _LENGTH_S in columns
     return Period(end, time, _PERIOD if has_length else unit and unit[1], "null" in meaning)
