@@ -28,10 +28,10 @@
 --     known), unknown_assignor, incomplete; null: stopped_ms is known
 --   assignor STRING: classic: protocol that the group chose; null: other types
 --   members INT: members of the generation, or that reached the epoch
---   trigger STRING: member_joined; member_left (it said so, or stopped polling and said so);
---     missed_heartbeats (a member did not come back and had not left); subscription_changed;
---     partitions_changed (by the reason that the leader gave); unknown. Of several the first in
---     time
+--   trigger STRING: member_joined (it was no member before); member_left (it said so, or stopped
+--     polling and said so); missed_heartbeats (a member did not come back and had not left);
+--     subscription_changed; partitions_changed (by the reason that the leader gave); unknown. Of
+--     several the first in time
 --   trigger_member_id STRING: member that did so; null: not known
 --   trigger_client_id STRING: its client.id: untrusted text
 --   trigger_principal STRING: its authenticated principal
@@ -95,11 +95,13 @@ marked AS (
             AS generation_assignor,
         min(CASE WHEN event = 'synced' THEN ms END) OVER of_member AS first_synced_ms,
         min(CASE WHEN event = 'synced' THEN event_time END) OVER of_member AS first_synced_at,
-        max(CASE WHEN event = 'left' AND error_code = 0 THEN received_ms END) OVER (
-            PARTITION BY cluster_id, group_id, group_type, life, member_id
-        ) AS left_ms
+        max(CASE WHEN event = 'left' AND error_code = 0 THEN received_ms END) OVER of_life
+            AS left_ms,
+        min(CASE WHEN event IN ('rejoined', 'synced') THEN group_epoch END) OVER of_life
+            AS first_epoch
     FROM placed
     WINDOW
+        of_life AS (PARTITION BY cluster_id, group_id, group_type, life, member_id),
         of_epoch AS (PARTITION BY cluster_id, group_id, group_type, life, group_epoch),
         of_member AS (PARTITION BY cluster_id, group_id, group_type, life, group_epoch, member_id)
 ),
@@ -126,7 +128,7 @@ joins AS (
 members_of_epochs AS (
     SELECT
         cluster_id, group_id, group_type, life, group_epoch, member_id, principal, client_id,
-        coordinator_id, reason, subscribed_topics, ms, left_ms, generation_members,
+        coordinator_id, reason, subscribed_topics, ms, left_ms, first_epoch, generation_members,
         generation_assignor,
         CASE WHEN group_type = 'classic' THEN received_time ELSE event_time END AS started_at,
         CASE
@@ -234,7 +236,9 @@ causes AS (
         r.cluster_id, r.group_id, r.group_type, r.life, r.group_epoch, r.member_id, r.principal,
         r.client_id, r.start_ms, 3 AS rank,
         CASE
-            WHEN coalesce(r.epoch_before <> e.prior_epoch, true) THEN 'member_joined'
+            WHEN r.first_epoch = r.group_epoch THEN 'member_joined'
+            -- It was a member before, and the log does not show how it came back.
+            WHEN r.epoch_before <> e.prior_epoch THEN NULL
             WHEN r.topics_before <> r.subscribed_topics
                 OR r.reason LIKE 'the subscription has changed%' THEN 'subscription_changed'
             WHEN r.reason LIKE 'cached metadata has changed%' THEN 'partitions_changed'
@@ -244,7 +248,8 @@ causes AS (
     INNER JOIN reached AS r USING (cluster_id, group_id, group_type, life, group_epoch, start_ms)
     WHERE r.group_type = 'classic' AND (e.prior_epoch IS NOT NULL OR e.group_epoch = 1)
     UNION ALL
-    -- The other types: the joining member is the first to know the epoch.
+    -- The other types: the joining member is among the first to know its epoch. One that others
+    -- reached before it caused a later one. A join causes one epoch.
     SELECT
         e.cluster_id, e.group_id, e.group_type, e.life, e.group_epoch, p.member_id, p.principal,
         p.client_id, p.ms,
@@ -253,10 +258,11 @@ causes AS (
     FROM epochs AS e
     INNER JOIN placed AS p USING (cluster_id, group_id, group_type, life)
     WHERE e.group_type <> 'classic' AND p.event = 'joined'
-        AND (
-            p.group_epoch = e.group_epoch
-            OR p.ms BETWEEN e.prior_start_ms AND e.start_ms AND p.ms > e.start_ms - 60000
-        )
+        AND CASE
+            WHEN p.group_epoch = e.group_epoch THEN p.ms <= e.start_ms + 1000
+            ELSE p.ms > e.prior_start_ms + 1000 AND p.ms <= e.start_ms
+                AND p.ms > e.start_ms - 60000
+        END
     UNION ALL
     SELECT
         e.cluster_id, e.group_id, e.group_type, e.life, e.group_epoch, p.member_id, p.principal,

@@ -72,6 +72,12 @@ def reached(second: float, epoch: int, *members: str) -> Iterable[Row]:
         yield event(second, member, "synced", epoch, group_type="consumer")
 
 
+def came(second: float, epoch: int, member: str, **others: Any) -> Iterable[Row]:
+    """A member joins at epoch 0, and is answered with an epoch."""
+    for name in ("joined", "synced"):
+        yield event(second, member, name, epoch, **{"group_type": "consumer"} | others)
+
+
 def alive(second: float, member: str) -> Row:
     """A minute of group_members with the last request of a member at this time."""
     given = {
@@ -168,6 +174,37 @@ CASES: dict[str, tuple[Tables, Picked]] = {
             (7, UNKNOWN, None, None, "no_stop", True),
             (8, UNKNOWN, None, None, "no_stop", True),
             (9, UNKNOWN, None, None, "no_stop", True),
+        ],
+    ),
+    # Of a share group: its coordinator first made the state of its partitions.
+    "share: a member that joined an epoch ago": (
+        both(
+            came(0, 2, "a", group_type="share"),
+            [event(5, "a", "synced", 3, group_type="share")],
+        )
+        | {"group_members": [alive(5, "a")]},
+        [(2, JOINED, "a", None, "no_stop", True), (3, UNKNOWN, None, None, "no_stop", True)],
+    ),
+    "consumer: a member that joined at an epoch of others": (
+        both(reached(0, 7, "a"), came(30, 7, "b"), reached(35, 8, "a", "b"))
+        | {"group_members": [alive(35, "a"), alive(35, "b")]},
+        [(7, UNKNOWN, None, None, "no_stop", True), (8, JOINED, "b", None, "no_stop", True)],
+    ),
+    "consumer: another member heard of the new epoch sooner": (
+        both(reached(0, 7, "a"), reached(30, 8, "a"), came(30.02, 8, "b"), reached(35, 9, "a"))
+        | {"group_members": [alive(35, "a"), alive(35, "b")]},
+        [
+            (7, UNKNOWN, None, None, "no_stop", True),
+            (8, JOINED, "b", None, "no_stop", True),
+            (9, UNKNOWN, None, None, "no_stop", False),
+        ],
+    ),
+    "a member of an earlier generation": (
+        both(BEFORE, generation(60, 5, "a"), generation(120, 6, "b", "a")),
+        [
+            FIRST,
+            (5, UNKNOWN, None, 1_500, None, True),
+            (6, UNKNOWN, None, 600, None, True),
         ],
     ),
     "consumer: topics that are named again are no change": (
