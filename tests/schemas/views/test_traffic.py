@@ -141,6 +141,28 @@ def test_top_talkers_are_ranked_by_day() -> None:
     ]
 
 
+def test_who_produces_most_and_who_consumes_most_have_a_rank_each_and_a_topic() -> None:
+    traffic = [
+        moved(0, 10, client_id="writer", topic="a"),
+        moved(60, 10, client_id="writer", topic="a"),
+        moved(0, 15, client_id="writer", topic="b"),
+        moved(0, 99, client_id="writer", topic=None, topic_id="unnamed"),
+        moved(0, 20, client_id="both", topic="b"),
+        read(0, 90, None, client_id="both", topic="a"),
+        read(0, 200, None, client_id="reader", topic="c"),
+        read(0, 200, None, client_id="reader", topic="b"),
+        moved(0, 5, client_id="nameless", topic=None, topic_id="unnamed"),
+    ]
+    rows = view("top_talkers ORDER BY produced_rank, consumed_rank", {"traffic": traffic})
+    ranks = ("produced_rank", "consumed_rank", "talker_rank", "produced_topic", "consumed_topic")
+    assert picked(rows, "client_id", *ranks) == [
+        ("writer", 1, 3, 2, "a", None),
+        ("both", 2, 2, 3, "b", "a"),
+        ("nameless", 3, 3, 4, None, None),
+        ("reader", 4, 1, 1, None, "b"),
+    ]
+
+
 def test_a_program_of_many_client_ids_is_one_row_of_an_hour_and_a_day() -> None:
     pods = [f"orders-6f4b7c9d88-{suffix}" for suffix in ("8xmbj", "hqz2x", "bcdfg")]
     traffic = [moved(n, 10, client_id=pod) for n, pod in enumerate(pods)]
