@@ -8,7 +8,7 @@ from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted
 
 NAME = "clients"
-TABLES = ("requests",)
+TABLES = ("requests", "client_failures")
 
 _MAX_CLIENTS = 20
 _UNNAMED = (None, "", "unknown")
@@ -24,20 +24,23 @@ _CLIENTS = (
     "ORDER BY requests DESC, principal, client_id, client_software_version "
     f"LIMIT {_MAX_CLIENTS}"
 )
-# Each new member gets MEMBER_ID_REQUIRED (79) once, by Kafka's protocol.
 _ERRORS = (
-    "SELECT requests.principal, requests.client_id, requests.api, requests.error_code, "
-    "names.error_name, CAST(sum(coalesce(requests.weight, 1)) AS BIGINT) AS requests "
-    "FROM (SELECT * FROM requests WHERE {of_cluster} AND {is_client} AND {within:event_time} "
-    "AND replica_id IS NULL AND error_code NOT IN (0, 79)) AS requests "
-    "LEFT JOIN error_names AS names ON requests.error_code = names.error_code "
-    "GROUP BY ALL ORDER BY requests DESC, api, error_code, principal, client_id"
-    " LIMIT {limit}"
+    "SELECT principal, client_id, api, error_code, error_name, "
+    "CAST(sum(requests) AS BIGINT) AS requests, max(minute) AS minute "
+    "FROM (SELECT *, program AS client_id FROM client_failures WHERE {of_cluster}) AS failures "
+    "WHERE {is_program} AND minute >= date_trunc('minute', {since}) AND minute < {until} "
+    "GROUP BY principal, client_id, api, error_code, error_name "
+    "ORDER BY requests DESC, api, error_code, principal, client_id LIMIT {limit}"
 )
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Who it is, by library and version, and the errors that its requests got."""
+    for row in scope.facts(_ERRORS):
+        error = row["error_name"] or f"error {row['error_code']}"
+        requests = counted(row["requests"], f"{row['api']} request")
+        text = f"{client_text(row)}: {requests} got {error}."
+        yield Finding(text=text, evidence_table="client_failures", evidence=row)
     rows = scope.facts(_CLIENTS)
     versions: dict[str, set[str]] = {}
     for row in rows:
@@ -48,10 +51,6 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for client, several in versions.items():
         if len(several) > 1:
             yield _fact(f"{client} runs several versions: {', '.join(sorted(several))}.", {})
-    for row in scope.facts(_ERRORS):
-        error = row["error_name"] or f"error {row['error_code']}"
-        requests = counted(row["requests"], f"{row['api']} request")
-        yield _fact(f"{client_text(row)}: {requests} got {error}.", row)
 
 
 def _library(row: Row) -> str:

@@ -76,11 +76,12 @@ _OTHERS = {
 _OF_FACTS = {
     *("client_quotas", "current_client_quotas", "replication_throttles"),
     *("fetch_faults", "offset_resets", "lagging_reads", "remote_reads_by_hour"),
-    "clients_without_telemetry",
+    *("clients_without_telemetry", "client_failures"),
 }
 """What brief answers rarely read."""
 _DETAILS = {
     *("config_alterations", "config_changes", "fetch_sizes", "client_latency", "requests"),
+    "client_failures",
     *("current_client_quotas", "replication_throttles", "remote_reads_by_hour"),
     "clients_without_telemetry",
 }

@@ -29,6 +29,7 @@ from ...rows import (
     limited,
     push,
     request,
+    times,
     used,
 )
 from ...rows import row as table_row
@@ -409,22 +410,26 @@ def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Pat
         request(5, "PRODUCE", **BIG),
         request(6, "PRODUCE", **BIG | LATE),
         request(7, "PRODUCE", **BIG | {"client_software_name": "unknown"}),
-        request(8, "JOIN_GROUP", **BIG, error_code=79),
-        request(9, "SYNC_GROUP", **BIG, error_code=25),
     ]
-    make_tables(warehouse, {"quota_usage": [DAVE], "requests": lines})
+    # PRODUCE has errors in its partitions alone.
+    failed = [
+        times(5, api, each={}, **BIG) | {"errors": [{"error_code": code, "requests": 4}]}
+        for api, code in (("JOIN_GROUP", 79), ("PRODUCE", 45))
+    ]
+    content = {"quota_usage": [DAVE], "requests": lines, "request_times": failed}
+    make_tables(warehouse, content)
     texts = [
         row["finding"]
         for row in rows_of(FolderReader(warehouse), "dave")
         if row["area"] == "clients"
     ]
     assert (
-        "User:dave as exports runs apache-kafka-java 4.3.1 on 10.0.0.7, and sent 3 requests."
+        "User:dave as exports runs apache-kafka-java 4.3.1 on 10.0.0.7, and sent 1 request."
         in texts
     )
     assert (
         "User:dave as exports runs several versions: apache-kafka-java 3.5.0, apache-kafka-java "
         "4.3.1." in texts
     )
-    assert "User:dave as exports: 1 SYNC_GROUP request got UNKNOWN_MEMBER_ID." in texts
+    assert texts[0] == "User:dave as exports: 4 PRODUCE requests got OUT_OF_ORDER_SEQUENCE_NUMBER."
     assert not any("MEMBER_ID_REQUIRED" in text for text in texts)
