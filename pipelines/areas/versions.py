@@ -24,7 +24,7 @@ _CLIENTS = (
     "ORDER BY requests DESC, principal, client_id, client_software_version "
     f"LIMIT {_MAX_CLIENTS}"
 )
-_ERRORS = (
+ERRORS = (
     "SELECT principal, client_id, api, error_code, error_name, "
     "CAST(sum(requests) AS BIGINT) AS requests, max(minute) AS minute "
     "FROM (SELECT *, program AS client_id FROM client_failures WHERE {of_cluster}) AS failures "
@@ -32,14 +32,14 @@ _ERRORS = (
     "GROUP BY principal, client_id, api, error_code, error_name "
     "ORDER BY requests DESC, api, error_code, principal, client_id LIMIT {limit}"
 )
+"""Errors that normal work does not bring, by client, API and code, the most frequent first."""
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Who it is, by library and version, and the errors that its requests got."""
-    for row in scope.facts(_ERRORS):
-        error = row["error_name"] or f"error {row['error_code']}"
+    for row in scope.facts(ERRORS):
         requests = counted(row["requests"], f"{row['api']} request")
-        text = f"{client_text(row)}: {requests} got {error}."
+        text = f"{client_text(row)}: {requests} got {error(row)}."
         yield Finding(text=text, evidence_table="client_failures", evidence=row)
     rows = scope.facts(_CLIENTS)
     versions: dict[str, set[str]] = {}
@@ -51,6 +51,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
     for client, several in versions.items():
         if len(several) > 1:
             yield _fact(f"{client} runs several versions: {', '.join(sorted(several))}.", {})
+
+
+def error(row: Row) -> str:
+    """The name of an error that brokers answered; its code if it has none."""
+    return row["error_name"] or f"error {row['error_code']}"
 
 
 def _library(row: Row) -> str:

@@ -1,10 +1,11 @@
-"""That a name is well: how long its requests wait, what is usual for it, and idle members."""
+"""That a name is well: how long its requests wait, what is usual, errors, and idle members."""
 
 from collections.abc import Iterator
 
 from quotaflow.pipelines.areas.diagnoses import MEANS, parts
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
+from quotaflow.pipelines.areas.versions import ERRORS, error
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.programs import program_of
@@ -68,9 +69,9 @@ def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[s
     subject = scope.about.subject
     name = f"Broker {subject.brokers[0]}" if subject.brokers else texts.listed(subject.name)
     waits = scope.rows_if_made(WAITS)
-    groups = " ".join(["", *_groups(scope)])
+    more = " ".join(["", *_errors(scope), *_groups(scope)])
     if not waits:
-        return f"{name}: nothing is known to be wrong.{groups}", ()
+        return f"{name}: nothing is known to be wrong.{more}", ()
     row = waits[0]
     requests = counted(int(row["requests"]), f"{row['api']} request")
     if subject.brokers:
@@ -79,7 +80,7 @@ def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[s
     if not is_diagnosed:
         return f"{name}: {requests} {waited}. Diagnoses are missing.", ()
     usual = "" if subject.brokers else _usual(scope, row)
-    return f"{name} is well: {requests} {waited}{usual}.{groups}", tuple(parts(row))
+    return f"{name} is well: {requests} {waited}{usual}.{more}", tuple(parts(row))
 
 
 def _usual(scope: Scope, row: Row) -> str:
@@ -90,6 +91,15 @@ def _usual(scope: Scope, row: Row) -> str:
         return ""
     (usual,) = scope.rows(USUAL, api=api)
     return "" if usual["usual_ms"] is None else f" (usually {texts.duration(usual['usual_ms'])})"
+
+
+def _errors(scope: Scope) -> Iterator[str]:
+    """Errors that are too few for a symptom, as a sentence."""
+    rows = scope.rows_if_made(ERRORS)
+    if rows:
+        requests = counted(sum(row["requests"] for row in rows), "request")
+        got = "got" if len(rows) == 1 else "got errors, most often"
+        yield f"{requests} {got} {error(rows[0])} ({rows[0]['api']})."
 
 
 def _groups(scope: Scope) -> Iterator[str]:

@@ -90,6 +90,23 @@ def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
 
 
 @cases(
+    ("errors", "text"),
+    ("of one kind", [(45, 4)], "4 requests got OUT_OF_ORDER_SEQUENCE_NUMBER (PRODUCE)."),
+    ("of two", [(2, 1), (45, 3)], "4 requests got errors, most often OUT_OF_ORDER"),
+    ("that normal work brings", [(51, 4)], ""),
+)
+def test_too_few_errors_for_a_symptom_are_said(
+    tmp_path: Path, errors: list[tuple[int, int]], text: str
+) -> None:
+    listed = [{"error_code": code, "requests": requests} for code, requests in errors]
+    *rows, last = among_healthy(*minutes("User:fine"))["request_times"]
+    rows.append(last | {"request_count": 100, "errors": listed})
+    sentence = verdict_of(tmp_path, {"request_times": rows, "quota_usage": SEEN}, "fine").sentence
+    assert sentence.partition("). ")[2].startswith(text)
+    assert ("got" in sentence) is bool(text)
+
+
+@cases(
     ("last_minutes", "client_ids", "usual"),
     ("ten minutes", 10, ["fine"], " (usually 4.4 ms)"),
     ("fewer than ten minutes", 9, ["fine"], ""),
