@@ -400,6 +400,7 @@ def behind(second: float, replica_id: int, lag: int, offset: int, size: int, **o
     offsets = {"first_offset": offset, "last_offset": offset, "high_watermark": offset + lag}
     lags = {"lag": lag, "max_lag": lag, "last_time": at(second + 9)}
     given = {"topic": None, "replica_id": replica_id, "fetches": 1, "bytes": size}
+    given |= {"last_bytes": size}
     return row("replica_lag", second, given | offsets | lags | others)
 
 

@@ -31,14 +31,14 @@
 --   requested_by_client_id STRING: its client.id: untrusted text
 --   joined_time TIMESTAMP: when the leader requested it in the ISR; null: not yet
 --   offsets_left BIGINT: offsets that it is yet to read before it is in sync, by replica_lag, or by
---     replication_traffic where that is newer; 0 if it is done or in_place; null: cancelled, not
---     known, or older than the snapshot that bytes_left is of
+--     replication_traffic where that is newer by 30 s; 0 if it is done or in_place; null: cancelled,
+--     not known, or older than the snapshot that bytes_left is of
 --   bytes_left DOUBLE: offsets_left times the mean size of the records that came, in bytes, or by
 --     bytes_left_source; null: cancelled, or not known
 --   bytes_left_source STRING: how bytes_left is known: fetches, or snapshot (sizes of logs in the
 --     last one); null: bytes_left is
---   left_known_at TIMESTAMP: time of which offsets_left and bytes_left are: of a fetch, of the start
---     of the last minute with fetches, or of the snapshot; null: nothing is left, or none is known
+--   left_known_at TIMESTAMP: time of which offsets_left and bytes_left are: of last_fetch_time, or of
+--     the snapshot; null: nothing is left, or none is known
 --   bytes_per_s DOUBLE: record bytes that came, per second; null: not known
 --   written_bytes_per_s DOUBLE: record bytes written into the partition, per second: the least that
 --     a throttle must let through for each follower; null: not known
@@ -118,25 +118,47 @@ fetched AS (
     ) AS times
     GROUP BY cluster_id
 ),
-behind AS (
+minutes AS (
+    SELECT
+        requested.replica_id,
+        traffic_of_minute.*,
+        row_number() OVER (
+            PARTITION BY
+                requested.cluster_id, requested.topic, requested.partition, requested.replica_id
+            ORDER BY traffic_of_minute.first_fetch_time
+        ) AS age
+    FROM requested
+    LEFT JOIN ends USING (cluster_id, topic, partition, replica_id)
+    INNER JOIN replication_traffic AS traffic_of_minute
+        ON requested.cluster_id = traffic_of_minute.cluster_id
+            AND requested.topic = traffic_of_minute.topic
+            AND requested.partition = traffic_of_minute.partition
+            AND requested.replica_id = traffic_of_minute.follower_id
+            AND traffic_of_minute.last_fetch_time >= requested.event_time
+    WHERE requested.nth = 1
+        AND traffic_of_minute.offset_lag > 0
+        AND traffic_of_minute.last_bytes IS NOT NULL
+        AND (ends.joined_time IS NULL OR traffic_of_minute.last_fetch_time <= ends.joined_time)
+        AND (ends.cancelled_time IS NULL
+            OR traffic_of_minute.last_fetch_time <= ends.cancelled_time)
+),
+seen AS (
     SELECT
         requested.cluster_id,
         requested.topic,
         requested.partition,
         requested.replica_id,
+        TRUE AS is_fine,
         late.broker_id,
         late.event_time AS started_at,
-        late.fetches,
+        late.last_time,
         late.bytes,
+        late.last_bytes,
         late.first_offset,
         late.last_offset,
         late.high_watermark,
         late.lag,
-        late.last_time,
-        max(late.last_time) OVER (
-            PARTITION BY
-                requested.cluster_id, requested.topic, requested.partition, requested.replica_id
-        ) AS newest
+        CAST(late.lag AS DOUBLE) AS offsets_behind
     FROM requested
     INNER JOIN topic_ids USING (cluster_id, topic)
     INNER JOIN replica_lag AS late
@@ -145,10 +167,75 @@ behind AS (
             AND requested.partition = late.partition
             AND requested.replica_id = late.replica_id
             AND late.last_time >= requested.event_time
-    INNER JOIN clocks
-        ON late.cluster_id = clocks.cluster_id
-            AND unix_micros(late.last_time) > unix_micros(clocks.newest) - 604800000000
     WHERE requested.nth = 1
+    UNION ALL
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        replica_id,
+        FALSE AS is_fine,
+        leader_id AS broker_id,
+        last_fetch_time AS started_at,
+        last_fetch_time AS last_time,
+        bytes,
+        last_bytes,
+        -- From the minute before on, or from its own first offset, which is a row below.
+        CAST(NULL AS BIGINT) AS first_offset,
+        last_fetch_offset AS last_offset,
+        high_watermark,
+        offset_lag AS lag,
+        CAST(offset_lag AS DOUBLE) AS offsets_behind
+    FROM minutes
+    UNION ALL
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        replica_id,
+        FALSE AS is_fine,
+        leader_id AS broker_id,
+        first_fetch_time AS started_at,
+        first_fetch_time AS last_time,
+        0 AS bytes,
+        0 AS last_bytes,
+        first_fetch_offset AS first_offset,
+        first_fetch_offset AS last_offset,
+        first_high_watermark AS high_watermark,
+        CAST(NULL AS BIGINT) AS lag,
+        CAST(first_high_watermark AS DOUBLE) - CAST(first_fetch_offset AS DOUBLE) AS offsets_behind
+    FROM minutes
+    WHERE age = 1 AND first_fetch_time < last_fetch_time
+),
+-- Minutes show a pace less finely, so they count only where fetches were not read as far.
+chosen AS (
+    SELECT
+        *,
+        CASE
+            WHEN is_fine THEN max(CASE WHEN NOT is_fine THEN last_time END) OVER of_replica
+            ELSE max(CASE WHEN is_fine THEN last_time END) OVER of_replica
+        END AS newest_of_others,
+        max(last_time) OVER (
+            PARTITION BY cluster_id, topic, partition, replica_id, is_fine
+        ) AS newest,
+        min(last_time) OVER (
+            PARTITION BY cluster_id, topic, partition, replica_id, is_fine
+        ) AS first_time
+    FROM seen
+    WINDOW of_replica AS (PARTITION BY cluster_id, topic, partition, replica_id)
+),
+behind AS (
+    SELECT chosen.*
+    FROM chosen
+    INNER JOIN clocks
+        ON chosen.cluster_id = clocks.cluster_id
+            AND unix_micros(chosen.last_time) > unix_micros(clocks.newest) - 604800000000
+    WHERE chosen.newest_of_others IS NULL
+        OR CASE
+            WHEN chosen.is_fine
+                THEN unix_micros(chosen.newest_of_others) <= unix_micros(chosen.newest) + 30000000
+            ELSE unix_micros(chosen.newest) > unix_micros(chosen.newest_of_others) + 30000000
+        END
 ),
 altered AS (
     SELECT
@@ -177,8 +264,9 @@ recent AS (
         -- Brokers measure over eleven seconds, so what was before a throttle changed is felt as long.
         CASE
             WHEN altered.altered_time IS NULL
+                OR behind.first_time >= altered.altered_time
                 OR unix_micros(behind.started_at) >= unix_micros(altered.altered_time) + 11000000
-                THEN CAST(behind.lag AS DOUBLE)
+                THEN behind.offsets_behind
         END AS steady_lag
     FROM behind
     LEFT JOIN altered USING (cluster_id, topic, partition, replica_id)
@@ -190,6 +278,22 @@ stepped AS (
         lag(steady_lag) OVER (
             PARTITION BY cluster_id, topic, partition, replica_id ORDER BY last_time
         ) - steady_lag AS step,
+        -- What the last answer brought shows in no offset yet.
+        bytes - last_bytes + coalesce(
+            lag(last_bytes) OVER (
+                PARTITION BY cluster_id, topic, partition, replica_id ORDER BY last_time
+            ),
+            0
+        ) AS shown_bytes,
+        CASE
+            WHEN last_bytes IS NOT NULL
+                THEN CAST(last_offset AS DOUBLE) - coalesce(
+                    CAST(lag(last_offset) OVER (
+                        PARTITION BY cluster_id, topic, partition, replica_id ORDER BY last_time
+                    ) AS DOUBLE),
+                    CAST(first_offset AS DOUBLE)
+                )
+        END AS shown_offsets,
         min(at_s) OVER (PARTITION BY cluster_id, topic, partition, replica_id) AS first_at_s
     FROM recent
 ),
@@ -201,14 +305,12 @@ paces AS (
         replica_id,
         max(CASE WHEN at_s = 0 THEN broker_id END) AS leader_id,
         max(CASE WHEN at_s = 0 THEN lag END) AS offsets_left,
-        max(CASE WHEN at_s = 0 THEN last_offset END) AS log_end,
         max(newest) AS newest,
         count(steady_lag) AS points,
-        sum(bytes) AS bytes,
+        sum(CASE WHEN shown_offsets IS NOT NULL THEN shown_bytes END)
+            / nullif(sum(shown_offsets), 0e0) AS bytes_per_offset,
         -- What came with the first fetches came before them.
         sum(CASE WHEN at_s > first_at_s THEN bytes END) AS later_bytes,
-        sum(fetches) AS fetches,
-        CAST(max(last_offset) AS DOUBLE) - CAST(min(first_offset) AS DOUBLE) AS offsets,
         -- One fetch alone shows no pace.
         CASE WHEN min(at_s) < 0 THEN greatest(-min(at_s), 1e0) END AS seconds,
         -- No slope of one time: Spark says null, and DuckDB NaN.
@@ -225,53 +327,6 @@ paces AS (
     FROM stepped
     GROUP BY cluster_id, topic, partition, replica_id
 ),
-minutes AS (
-    SELECT
-        requested.cluster_id,
-        requested.topic,
-        requested.partition,
-        requested.replica_id,
-        seen.event_time,
-        seen.fetches,
-        seen.bytes,
-        seen.first_fetch_offset,
-        seen.last_fetch_offset,
-        seen.offset_lag,
-        row_number() OVER (
-            PARTITION BY
-                requested.cluster_id, requested.topic, requested.partition, requested.replica_id
-            ORDER BY seen.event_time DESC, seen.last_fetch_offset DESC
-        ) AS age
-    FROM requested
-    INNER JOIN replication_traffic AS seen
-        ON requested.cluster_id = seen.cluster_id
-            AND requested.topic = seen.topic
-            AND requested.partition = seen.partition
-            AND requested.replica_id = seen.follower_id
-            AND seen.event_time >= date_trunc('minute', requested.event_time)
-    WHERE requested.nth = 1 AND seen.offset_lag IS NOT NULL
-),
-newest_minutes AS (
-    SELECT
-        cluster_id,
-        topic,
-        partition,
-        replica_id,
-        max(event_time) AS minute,
-        max(CASE WHEN age = 1 THEN offset_lag END) AS offset_lag,
-        max(CASE WHEN age = 1 THEN last_fetch_offset END) AS log_end,
-        -- What the last answer brought shows in no offset yet.
-        coalesce(
-            sum(CASE WHEN age > 1 THEN bytes END) * 1e0
-            / nullif(
-                max(CASE WHEN age = 1 THEN first_fetch_offset END) - min(first_fetch_offset), 0
-            ),
-            sum(bytes) * (1e0 - 1e0 / nullif(sum(fetches), 0))
-            / nullif(max(last_fetch_offset) - min(first_fetch_offset), 0)
-        ) AS bytes_per_offset
-    FROM minutes
-    GROUP BY cluster_id, topic, partition, replica_id
-),
 moves AS (
     SELECT
         requested.*,
@@ -280,18 +335,8 @@ moves AS (
         ends.cancelled_time,
         paces.leader_id,
         paces.points,
-        -- A log only grows while it is behind, so the farther end is the newer one.
-        CASE
-            WHEN newest_minutes.minute > paces.newest OR newest_minutes.log_end > paces.log_end
-                OR paces.newest IS NULL
-                THEN newest_minutes.offset_lag
-            ELSE paces.offsets_left
-        END AS offsets_behind,
-        greatest(newest_minutes.minute, paces.newest) AS behind_known_at,
-        coalesce(
-            paces.bytes * (1e0 - 1e0 / paces.fetches) / nullif(paces.offsets, 0),
-            newest_minutes.bytes_per_offset
-        ) AS bytes_per_offset,
+        paces.offsets_left AS offsets_behind,
+        paces.bytes_per_offset,
         paces.later_bytes / paces.seconds AS bytes_per_s,
         paces.written_per_s,
         paces.lag_per_s,
@@ -308,7 +353,6 @@ moves AS (
     LEFT JOIN ends USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN was_there USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN paces USING (cluster_id, topic, partition, replica_id)
-    LEFT JOIN newest_minutes USING (cluster_id, topic, partition, replica_id)
     LEFT JOIN fetched USING (cluster_id)
     WHERE requested.nth = 1
 ),
@@ -354,7 +398,7 @@ estimated AS (
         coalesce(
             snapshot_bytes_left IS NOT NULL
             AND (seen_left IS NULL OR seen_left > 0 AND bytes_per_offset IS NULL)
-            AND (behind_known_at IS NULL OR snapshot_time >= behind_known_at),
+            AND (last_fetch_time IS NULL OR snapshot_time >= last_fetch_time),
             FALSE
         ) AS is_by_snapshot,
         CASE
@@ -378,7 +422,7 @@ SELECT
     CASE
         WHEN state IN ('done', 'in_place', 'cancelled') THEN NULL
         WHEN is_by_snapshot THEN snapshot_time
-        WHEN seen_left IS NOT NULL THEN behind_known_at
+        WHEN seen_left IS NOT NULL THEN last_fetch_time
     END AS left_known_at,
     CASE WHEN written_per_s < 0 THEN 0e0 ELSE written_per_s * bytes_per_offset END
         AS written_bytes_per_s,

@@ -28,6 +28,8 @@
 --   partition INT: number of the partition
 --   fetches BIGINT: answers with the partition
 --   bytes BIGINT: record bytes that came
+--   last_bytes BIGINT: record bytes that the last of them brought: last_offset does not show them
+--     yet
 --   first_offset BIGINT: log end offset of the follower at the first of them
 --   last_offset BIGINT: log end offset of the follower at the last of them
 --   last_time TIMESTAMP: time of the last of them
@@ -50,6 +52,9 @@ lags AS (
         topic_id, topic, "partition",
         sum(weight) AS fetches,
         coalesce(sum(bytes * weight), 0) AS bytes,
+        arg_max(
+            coalesce(bytes, 0) * weight, (event_time, high_watermark, fetch_offset)
+        ) AS last_bytes,
         min(fetch_offset) AS first_offset,
         arg_max(fetch_offset, (event_time, high_watermark, fetch_offset)) AS last_offset,
         max(event_time) AS last_time,

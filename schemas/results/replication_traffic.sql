@@ -35,6 +35,11 @@
 --   follower_throttled_bytes BIGINT: those of them that the follower's list covers
 --   first_fetch_offset BIGINT: least offset it requested
 --   last_fetch_offset BIGINT: greatest offset it requested: its log end by then
+--   first_fetch_time TIMESTAMP: time of the first fetch that names an offset; null: none does
+--   last_fetch_time TIMESTAMP: time of the last fetch that names an offset; null: none does
+--   last_bytes BIGINT: record bytes that came with that fetch or after it: last_fetch_offset does
+--     not show them yet; null: no fetch names an offset
+--   first_high_watermark BIGINT: lowest high watermark in its answers
 --   high_watermark BIGINT: highest high watermark in its answers
 --   offset_lag BIGINT: high_watermark less last_fetch_offset, at least 0; null: one of them is not
 --     known
@@ -67,6 +72,15 @@ SELECT
     sum(follower_throttled_bytes) AS follower_throttled_bytes,
     min(first_fetch_offset) AS first_fetch_offset,
     max(last_fetch_offset) AS last_fetch_offset,
+    min(first_fetch_time) AS first_fetch_time,
+    max(last_fetch_time) AS last_fetch_time,
+    -- A follower that gets records names its new offset in its next fetch.
+    CASE
+        WHEN max(last_time) >= max(last_fetch_time)
+            THEN arg_max(last_size, (last_time, last_size))
+        WHEN max(last_fetch_time) IS NOT NULL THEN 0
+    END AS last_bytes,
+    min(first_high_watermark) AS first_high_watermark,
     max(high_watermark) AS high_watermark,
     -- Past the high watermark is not behind.
     CASE WHEN lag_of(max(high_watermark), max(last_fetch_offset)) IS NOT NULL

@@ -34,8 +34,12 @@ seconds AS (
         coalesce(sum(size * weight), 0) AS bytes,
         min(event_time) FILTER (size > 0) AS first_time,
         max(event_time) FILTER (size > 0) AS last_time,
+        arg_max(size * weight, (event_time, size)) FILTER (size > 0) AS last_size,
         min(fetch_offset) AS first_fetch_offset,
         max(fetch_offset) AS last_fetch_offset,
+        min(event_time) FILTER (fetch_offset IS NOT NULL) AS first_fetch_time,
+        max(event_time) FILTER (fetch_offset IS NOT NULL) AS last_fetch_time,
+        min(high_watermark) AS first_high_watermark,
         max(high_watermark) AS high_watermark,
         coalesce(sum(weight) FILTER (lag_of(high_watermark, fetch_offset) > 0), 0)
             AS behind_fetches,

@@ -1,5 +1,6 @@
 """Moves of replicas: how far each is, what came and what is left, and those that never end."""
 
+from datetime import datetime
 from math import sqrt
 from statistics import stdev
 from typing import Any
@@ -197,29 +198,35 @@ def test_what_fetches_do_not_show_is_as_snapshots_have_it(
     assert picked([move], *names) == [expected]
 
 
-def minute(second: float, first: int, last: int, **others: Any) -> Row:
-    """A minute of fetches, by which each offset has a hundred bytes."""
-    given = PARTITION | {"leader_id": 1, "follower_id": 3, "fetches": 10} | others
-    given |= {"first_fetch_offset": first, "last_fetch_offset": last, "high_watermark": 1_500}
-    return row("replication_traffic", second, given, offset_lag=1_500 - last, bytes=100 * last)
+def minute(second: float, first: int, last: int, *times: float, **others: Any) -> Row:
+    """A minute of fetches with the times of the first and last offset; each has 100 bytes."""
+    unread = others.pop("last_bytes", 0)
+    given = PARTITION | {"leader_id": 1, "follower_id": 3, "fetches": 10, "last_bytes": unread}
+    given |= {"first_fetch_offset": first, "last_fetch_offset": last, "offset_lag": 1_500 - last}
+    given |= {"first_high_watermark": 1_500, "high_watermark": 1_500} | others
+    given |= dict(zip(("first_fetch_time", "last_fetch_time"), map(at, times), strict=True))
+    return row("replication_traffic", second, given, bytes=100 * (last - first) + unread)
 
 
-MINUTES = {"replication_traffic": [minute(0, 0, 240), minute(60, 240, 289)]}
-OTHERS = {"replication_traffic": [minute(60, 240, 289, follower_id=2)]}
+MINUTES = {
+    "replication_traffic": [minute(0, 0, 240, 3, 51), minute(60, 240, 289, 63, 112, last_bytes=7)]
+}
+OTHERS = {"replication_traffic": [minute(60, 240, 289, 63, 112, follower_id=2)]}
 ONE_FETCH = {"replica_lag": [behind(5, 3, 1_500, 0, 0)]}
+UNTIMED = {"first_fetch_time": None, "last_fetch_time": None, "last_bytes": None}
 OLD_SIZES = sized(2, new=8_000)
 
 
 @cases(
     ("content", "expected"),
-    ("minutes are newer", ONE_FETCH | MINUTES, (1_211, 121_100, "fetches", at(60))),
+    ("minutes are newer", ONE_FETCH | MINUTES, (1_211, 121_100, "fetches", at(112))),
     ("of another replica", ONE_FETCH | OTHERS, (1_500, None, None, at(14))),
     (
         "a later minute in which it read nothing",
-        ONE_FETCH | {"replication_traffic": [minute(60, 0, 0)]},
-        (1_500, None, None, at(60)),
+        ONE_FETCH | {"replication_traffic": [minute(60, 0, 0, 70, 70)]},
+        (1_500, None, None, at(70)),
     ),
-    ("minutes alone", MINUTES, (1_211, 121_100, "fetches", at(60))),
+    ("minutes alone", MINUTES, (1_211, 121_100, "fetches", at(112))),
     (
         "a fetch and a later snapshot",
         ONE_FETCH | sized(20, new=8_000),
@@ -227,9 +234,14 @@ OLD_SIZES = sized(2, new=8_000)
     ),
     ("a fetch and an earlier snapshot", ONE_FETCH | OLD_SIZES, (1_500, None, None, at(14))),
     (
-        "fetches go on after the minute began",
-        {"replica_lag": falling(8, 1_400, 50)} | MINUTES,
-        (1_050, 105_000, "fetches", at(79)),
+        "fetches are read nearly as far as minutes",
+        {"replica_lag": falling(9, 1_400, 50)} | MINUTES,
+        (1_000, 100_000, "fetches", at(89)),
+    ),
+    (
+        "minutes of an earlier version, without times",
+        ONE_FETCH | {"replication_traffic": [MINUTES["replication_traffic"][0] | UNTIMED]},
+        (1_500, None, None, at(14)),
     ),
 )
 def test_offsets_and_bytes_that_are_left_are_of_one_time(
@@ -238,6 +250,49 @@ def test_offsets_and_bytes_that_are_left_are_of_one_time(
     move = moves_of({"reassignment_changes": REQUESTED} | content)[3]
     names = ("offsets_left", "bytes_left", "bytes_left_source", "left_known_at")
     assert picked([move], *names) == [expected]
+
+
+# The real sizes: of 20,012 bytes each, in four answers, as a throttle let them through.
+THROTTLED = minute(0, 0, 190, 2.996, 43.017) | {"bytes": 3_802_334}
+
+
+@cases(
+    ("others", "last_time"),
+    ("fetches are read less far", {"replica_lag": [behind(-6, 3, 1_500, 0, 0)]}, at(43.017)),
+    ("requests alone", {}, at(43.017)),
+    (
+        "its throttle was set before its first fetch",
+        {"config_alterations": [altered(2, RATE, "20000")]},
+        at(43.017),
+    ),
+    (
+        "it joined since",
+        {"reassignment_changes": [reassigned(40, "in_sync", 3, **PARTITION)]},
+        None,
+    ),
+)
+def test_a_minute_of_fetches_shows_a_pace(others: Tables, last_time: datetime | None) -> None:
+    changes = [*REQUESTED, *others.get("reassignment_changes", [])]
+    traffic = {"replication_traffic": [THROTTLED]}
+    move = moves_of(traffic | others | {"reassignment_changes": changes})[3]
+    assert move["last_fetch_time"] == last_time
+    if last_time is None:
+        return
+    assert (move["state"], move["offsets_left"], move["left_known_at"]) == (
+        ("moving", 1_310, last_time)
+    )
+    assert move["bytes_left"] == pytest.approx(1_310 * 3_802_334 / 190)
+    paces = ("bytes_per_s", "written_bytes_per_s", "eta_s", "eta_error_s")
+    seconds = 43.017 - 2.996
+    expected = (3_802_334 / seconds, 0, 1_310 / 190 * seconds)
+    assert picked([move], *paces) == [(*map(pytest.approx, expected), None)]
+
+
+def test_what_is_written_meanwhile_is_no_part_of_the_pace_of_a_minute() -> None:
+    grown = minute(0, 0, 190, 3, 43, high_watermark=1_600, offset_lag=1_410)
+    move = moves_of({"reassignment_changes": REQUESTED, "replication_traffic": [grown]})[3]
+    assert (move["offsets_left"], move["eta_s"]) == (1_410, pytest.approx(1_410 / 90 * 40))
+    assert move["written_bytes_per_s"] == pytest.approx(100 * 100 / 40)
 
 
 def test_a_replica_that_was_in_sync_before_has_nothing_left() -> None:
@@ -290,7 +345,7 @@ def test_how_near_it_came_and_when_it_would_be_there_is_told_as_it_went() -> Non
         (3, 9_000, 10_000, 90, 20),
         (3, 4_000, 50_000, 8, 10),
     ]
-    per_offset = (100_000 + 100_000 + 500_000) * (2 / 3) / 6_000
+    per_offset = (100_000 + 100_000) / 6_000
     assert moves[-1]["bytes_left"] == pytest.approx(4_000 * per_offset)
     assert {move["requested_by"] for move in moves} == {"User:admin"}
 

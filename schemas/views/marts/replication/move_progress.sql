@@ -33,7 +33,12 @@ WITH intervals AS (
             ORDER BY late.last_time
         ) AS nth,
         sum(late.bytes) OVER of_move AS bytes_in_all,
-        sum(late.fetches) OVER of_move AS fetches,
+        -- What the last answer brought shows in no offset yet.
+        last_value(late.last_bytes) OVER (
+            PARTITION BY moves.cluster_id, moves.topic, moves.partition, moves.replica_id
+            ORDER BY late.last_time
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        ) AS last_bytes,
         max(late.last_offset) OVER of_move - min(late.first_offset) OVER of_move AS offsets
     FROM reassignments AS moves
     INNER JOIN topic_ids USING (cluster_id, topic)
@@ -63,8 +68,7 @@ steps AS (
 
 SELECT
     *,
-    -- What the last answer brought shows in no offset yet.
-    offsets_left * bytes_in_all * (1e0 - 1e0 / fetches) / nullif(offsets, 0) AS bytes_left,
+    offsets_left * 1e0 * (bytes_in_all - last_bytes) / nullif(offsets, 0) AS bytes_left,
     bytes / nullif(seconds, 0e0) AS bytes_per_s,
     CASE WHEN offsets_nearer > 0 THEN offsets_left * seconds / offsets_nearer END AS eta_s,
     (unix_micros(joined_time) - unix_micros(last_time)) / 1e6 AS took_s

@@ -6,6 +6,7 @@ import pytest
 
 from quotaflow.udfs.rules.quota_rate import SimpleRate
 
+from ....cases import cases
 from ....delta_tables import NOON
 from ....rows import Row, at
 from .throttle_rows import (
@@ -87,6 +88,48 @@ def test_what_followers_read_and_lists_held() -> None:
         ("leader", 12): (1, 5, 11_010 / 8),
         ("follower", 6): (2, 10_000, 10_000.0),
     }
+
+
+def requested(second: float, offset: int) -> Row:
+    """A fetch with an offset, that a throttle answers without the partition."""
+    missing = part(None, fetch_offset=offset, high_watermark=None)
+    return fetch(second, 1, 3, missing)
+
+
+def came(second: float, size: int, high_watermark: int = 1_500) -> Row:
+    """Records, in an answer to a fetch that names no offset: its session has it (KIP-227)."""
+    data = part(size, fetch_offset=None, in_request=False, high_watermark=high_watermark)
+    return fetch(second, 1, 3, data)
+
+
+ANSWERS = [
+    fetch(3, 1, 3, part(0, fetch_offset=0, high_watermark=1_500)),
+    *(came(8.763, 980), requested(8.987, 49), came(19.988, 860), requested(20.088, 92)),
+]
+LAST = ("first_fetch_time", "last_fetch_time", "first_high_watermark", "bytes", "last_bytes")
+
+
+@cases(
+    ("requests", "expected"),
+    ("the last records show in an offset", ANSWERS, (at(3), at(20.088), 1_500, 1_840, 0)),
+    (
+        "those that came since do not",
+        [*ANSWERS, came(31.628, 980, 1_600)],
+        (at(3), at(20.088), 1_500, 2_820, 980),
+    ),
+    (
+        "nor those that came with it",
+        [*ANSWERS, fetch(31, 1, 3, part(70, fetch_offset=141, high_watermark=1_500))],
+        (at(3), at(31), 1_500, 1_910, 70),
+    ),
+    ("no fetch has an offset", [came(5, 980)], (None, None, 1_500, 980, None)),
+    ("clients write", [produce(5, 1, part(50))], (None, None, None, 50, None)),
+)
+def test_which_records_of_a_minute_show_in_an_offset(
+    requests: list[Row], expected: tuple[object, ...]
+) -> None:
+    (row,) = computed(of_cluster(requests), {})["replication_traffic"]
+    assert tuple(row[name] for name in LAST) == expected
 
 
 def test_a_topic_a_snapshot_knows_has_its_name_before() -> None:
