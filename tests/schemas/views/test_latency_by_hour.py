@@ -1,9 +1,11 @@
-"""Percentiles of request times by hour, client and API."""
+"""Percentiles of request times by hour and API, of each client and of each broker."""
 
 import math
 
+import pytest
+
 from ...rows import at, times, waits
-from .view_tables import Picked, Tables, assert_shown
+from .view_tables import Picked, Tables, assert_shown, picked, view
 
 
 def bound(ms: float) -> float:
@@ -58,3 +60,30 @@ def test_a_percentile_is_an_upper_bound_over_the_hour() -> None:
     assert_shown(CASES, "latency_by_hour ORDER BY hour", *columns)
     # As the head of the view says.
     assert 1 - 2 ** (-1 / 8) < 0.083
+
+
+MIXED = [
+    minute(0, *[2.0] * 99),
+    minute(60, 2_000.0) | {"client_id": "slow", "broker_id": 2},
+    minute(120, *[2.0] * 49, 90.0) | {"client_id": "slow", "broker_id": 2},
+]
+
+
+def test_a_broker_has_the_percentiles_of_all_its_clients() -> None:
+    """The slow client waits at broker 2 alone: the p99 of broker 1 is that of its clients."""
+    rows = view("broker_latency_by_hour ORDER BY broker_id", {"request_times": MIXED})
+    names = ("hour", "broker_id", "api", "request_count", "p50_ms", "p99_ms")
+    assert picked(rows, *names) == [
+        (HOUR, 1, "PRODUCE", 99, bound(2), bound(2)),
+        (HOUR, 2, "PRODUCE", 51, bound(2), bound(2_000)),
+    ]
+
+
+def test_a_client_has_the_time_of_handler_threads_over_all_brokers() -> None:
+    elsewhere = minute(180, *[10.0] * 2) | {"broker_id": 3}
+    content = {"request_times": [*MIXED, elsewhere]}
+    rows = view("latency_by_hour ORDER BY client_id", content)
+    times_in_broker = {row["client_id"]: row["local_time_ms"] for row in rows}
+    assert times_in_broker == pytest.approx({"orders": 99 * 2 + 20, "slow": 2_000 + 49 * 2 + 90})
+    rows = view("broker_latency_by_hour ORDER BY broker_id", content)
+    assert [row["local_time_ms"] for row in rows] == pytest.approx([198, 2_188, 20])

@@ -10,9 +10,7 @@
 --   its row has the requests so far. Of fewer than 100 lines the p99 is the longest wait.
 -- first: hour, p99_ms
 -- columns:
---   from request_times: cluster_id
---   hour: start of the hour
---   from request_times: principal, client_id, api
+--   from waits_by_hour: cluster_id, hour, principal, client_id, api
 --   request_count: requests
 --   timed_requests: those of them whose line has a time: percentiles are of these
 --   throttled_requests: those of them that were throttled
@@ -20,69 +18,22 @@
 --   p50_ms: wait that half of the requests do not exceed, in ms; null: no line has a time
 --   p95_ms: 95th percentile: wait that 95 of 100 requests do not exceed, in ms; null: no line has a time
 --   p99_ms: 99th percentile: wait that 99 of 100 requests do not exceed, in ms; null: no line has a time
+--   local_time_ms: sum of their times in the brokers themselves, in ms: so long handler threads
+--     served them
 --   line_count: lines of the log that show these requests, fewer where ingest sampled: a percentile
 --     rests on so many; null: the rows are older
-WITH counted AS (
-    -- Without a bucket: all requests of the minute. With one: those of the bucket.
-    SELECT
-        cluster_id,
-        date_trunc('hour', event_time) AS hour,
-        principal,
-        client_id,
-        api,
-        CAST(NULL AS INT) AS bucket,
-        timed_requests AS requests,
-        request_count,
-        throttled_requests,
-        waited_time_ms,
-        line_count
-    FROM request_times
-    UNION ALL
-    SELECT
-        cluster_id,
-        date_trunc('hour', event_time) AS hour,
-        principal,
-        client_id,
-        api,
-        waited.bucket,
-        waited.requests,
-        0 AS request_count,
-        0 AS throttled_requests,
-        0e0 AS waited_time_ms,
-        0 AS line_count
-    FROM (SELECT *, explode(waited_histogram) AS waited FROM request_times) AS exploded
-),
-summed AS (
-    SELECT
-        cluster_id,
-        hour,
-        principal,
-        client_id,
-        api,
-        bucket,
-        sum(requests) AS requests,
-        sum(request_count) AS request_count,
-        sum(throttled_requests) AS throttled_requests,
-        sum(waited_time_ms) AS waited_time_ms,
-        sum(line_count) AS line_count
-    FROM counted
-    GROUP BY cluster_id, hour, principal, client_id, api, bucket
-),
-ranked AS (
+WITH ranked AS (
     SELECT
         *,
-        sum(CASE WHEN bucket IS NULL THEN requests END) OVER of_client AS timed,
+        sum(CASE WHEN bucket IS NULL THEN requests END) OVER alike AS timed,
         -- Requests that did not wait are in no bucket: they come first.
-        sum(CASE WHEN bucket IS NULL THEN requests ELSE -requests END) OVER of_client
+        sum(CASE WHEN bucket IS NULL THEN requests ELSE -requests END) OVER alike
         + sum(CASE WHEN bucket IS NULL THEN 0 ELSE requests END) OVER by_wait AS up_to,
         CASE WHEN bucket IS NULL THEN 0e0 ELSE round(power(2e0, (bucket + 1) / 8e0), 4) END AS upper_ms
-    FROM summed
+    FROM waits_by_hour
     WINDOW
-        of_client AS (PARTITION BY cluster_id, hour, principal, client_id, api),
-        by_wait AS (
-            PARTITION BY cluster_id, hour, principal, client_id, api
-            ORDER BY coalesce(bucket, -100000)
-        )
+        alike AS (PARTITION BY cluster_id, hour, principal, client_id, api),
+        by_wait AS (PARTITION BY cluster_id, hour, principal, client_id, api ORDER BY coalesce(bucket, -100000))
 )
 
 SELECT
@@ -94,6 +45,7 @@ SELECT
     min(CASE WHEN timed > 0 AND 100 * up_to >= 50 * timed THEN upper_ms END) AS p50_ms,
     min(CASE WHEN timed > 0 AND 100 * up_to >= 95 * timed THEN upper_ms END) AS p95_ms,
     min(CASE WHEN timed > 0 AND 100 * up_to >= 99 * timed THEN upper_ms END) AS p99_ms,
+    sum(local_time_ms) AS local_time_ms,
     CAST(sum(line_count) AS BIGINT) AS line_count
 FROM ranked
 GROUP BY cluster_id, hour, principal, client_id, api
