@@ -183,6 +183,27 @@ def test_load_is_told_as_it_is_as_recommended_and_as_spread() -> None:
     assert what_if == {1: (7, 1, 7, 1), 2: (0, 0, 50, 1), 3: (100, 2, 50, 1), 4: (0, None, 0, None)}
 
 
+def test_traffic_of_a_broker_is_compared_with_all_brokers() -> None:
+    """The one broker of its rack can carry twice the mean, which `skew` does not show."""
+    brokers = [broker(1, "az-a"), broker(2, "az-b"), broker(3, "az-c")]
+    traffic = [
+        crossed(0, 64, flow="produced", broker_id=1),
+        crossed(0, 64, flow="replicated", broker_id=1),
+        crossed(0, 32, flow="produced", broker_id=2, client_rack=None),
+        crossed(59 * 60, 16, flow="consumed", broker_id=2),
+        crossed(0, 16, flow="consumed", broker_id=3),
+    ]
+    read = [choice(59 * 60, 16, broker_id=2), choice(0, 16, broker_id=3)]
+    content = {"brokers": brokers, "rack_traffic": traffic, "preferred_replicas": read}
+    columns = ("broker_id", "produced_bytes_per_hour", "traffic_bytes_per_hour", "traffic_skew")
+    shown = picked(view("read_load ORDER BY broker_id", content), *columns)
+    assert shown == [(1, 64, 128, 2), (2, 32, 48, 0.75), (3, 0, 16, 0.25)]
+    # Without consumers the brokers still carry what producers write.
+    content["preferred_replicas"], content["rack_traffic"] = [], traffic[:1]
+    shown = picked(view("read_load ORDER BY broker_id", content), *columns)
+    assert shown == [(1, 3_840, 3_840, 3), (2, 0, 0, 0), (3, 0, 0, 0)]
+
+
 def test_load_counts_a_broker_that_is_gone() -> None:
     answers = loads([choice(59 * 60, 8, broker_id=9), choice(0, 8)])
     assert (answers[9]["rack"], answers[9]["bytes"], answers[2]["recommended_bytes"]) == (

@@ -2,15 +2,20 @@
 -- grain: one row per broker
 -- area: racks
 -- level: sampled_log
--- question: Reads by broker. Which brokers do consumers read from, and what would change if each
---   read the nearest replica?
--- description: What consumers read from each broker, per hour of the last day: as they do now, as they
---   would if each read from its nearest replica as Kafka names it (recommended), and as they would if
---   those with several followers as near read from all of them alike (spread; a replica selector of
---   one's own can do that) (KIP-392).
+-- question: Traffic and reads by broker. Which broker carries most bytes, how uneven is that, and what
+--   would change if each consumer read the nearest replica?
+-- description: The record bytes of each broker, per hour of the last day. What consumers read from it
+--   is there as they do now, as they would if each read from its nearest replica as Kafka names it
+--   (recommended), and as they would if those with several followers as near read from all of them
+--   alike (spread; a replica selector of one's own can do that) (KIP-392).
+-- first: traffic_skew
 -- columns:
 --   from current_brokers: cluster_id, broker_id
 --   rack: broker.rack; null: it has none, or no snapshot has the broker
+--   traffic_bytes_per_hour: record bytes that clients produced to it and read from it and that its
+--     followers read from it, per hour
+--   traffic_skew: traffic_bytes_per_hour / mean of all brokers of the cluster; 1 if all carry the same
+--   produced_bytes_per_hour: record bytes that clients produced to it, per hour
 --   bytes_per_hour: record bytes that consumers read from it, per hour
 --   follower_bytes_per_hour: those of partitions that it does not lead, per hour
 --   unknown_bytes_per_hour: those for which the nearest replica is not known, per hour; they stay where
@@ -19,14 +24,19 @@
 --   recommended_bytes_per_hour: record bytes per hour if each consumer read from its nearest replica as
 --     Kafka names it
 --   spread_bytes_per_hour: record bytes per hour if consumers spread over replicas that are as near
---   skew: bytes_per_hour / mean of the brokers of its rack; 1 if all serve the same
+--   skew: bytes_per_hour / mean of the brokers of its rack; 1 if all serve the same, or if it is the
+--     only one
 --   recommended_skew: recommended_bytes_per_hour / mean of the brokers of its rack
 --   spread_skew: spread_bytes_per_hour / mean of the brokers of its rack
 --   since: first minute that counts
 --   until: last minute that counts
 WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
-    FROM preferred_replicas
+    FROM (
+        SELECT cluster_id, event_time FROM preferred_replicas
+        UNION ALL
+        SELECT cluster_id, event_time FROM rack_traffic
+    ) AS moved
     GROUP BY cluster_id
 ),
 read AS (
@@ -37,9 +47,19 @@ read AS (
     INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(reads.event_time) > unix_millis(newest.event_time) - 86400000
 ),
+moved AS (
+    SELECT traffic.cluster_id, traffic.event_time, traffic.broker_id, traffic.flow, traffic.bytes
+    FROM rack_traffic AS traffic
+    INNER JOIN newest USING (cluster_id)
+    WHERE unix_millis(traffic.event_time) > unix_millis(newest.event_time) - 86400000
+),
 time_ranges AS (
     SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
-    FROM read
+    FROM (
+        SELECT cluster_id, event_time FROM read
+        UNION ALL
+        SELECT cluster_id, event_time FROM moved
+    ) AS counted
     GROUP BY cluster_id
 ),
 shared AS (
@@ -74,17 +94,9 @@ served AS (
     SELECT cluster_id, broker_id, 'spread' AS measure, bytes
     FROM shared
     UNION ALL
-    SELECT
-        moved.cluster_id,
-        moved.broker_id,
-        'replicated' AS measure,
-        CAST(moved.bytes AS DOUBLE) AS bytes
-    FROM rack_traffic AS moved
-    INNER JOIN time_ranges
-        ON moved.cluster_id = time_ranges.cluster_id
-            AND moved.event_time >= time_ranges.since
-            AND moved.event_time <= time_ranges.until
-    WHERE moved.flow = 'replicated'
+    SELECT cluster_id, broker_id, flow AS measure, CAST(bytes AS DOUBLE) AS bytes
+    FROM moved
+    WHERE flow <> 'consumed'
     UNION ALL
     SELECT brokers.cluster_id, brokers.broker_id, 'nothing' AS measure, CAST(0 AS DOUBLE) AS bytes
     FROM current_brokers AS brokers
@@ -100,6 +112,8 @@ of_brokers AS (
         sum(CASE WHEN served.measure = 'unknown' THEN served.bytes ELSE 0e0 END) AS unknown_bytes,
         sum(CASE WHEN served.measure = 'replicated' THEN served.bytes ELSE 0e0 END)
             AS replicated_bytes,
+        sum(CASE WHEN served.measure = 'produced' THEN served.bytes ELSE 0e0 END)
+            AS produced_bytes,
         sum(CASE WHEN served.measure = 'recommended' THEN served.bytes ELSE 0e0 END)
             AS recommended_bytes,
         sum(CASE WHEN served.measure = 'spread' THEN served.bytes ELSE 0e0 END) AS spread_bytes
@@ -110,6 +124,7 @@ of_brokers AS (
 hourly AS (
     SELECT
         of_brokers.*,
+        bytes + produced_bytes + replicated_bytes AS traffic_bytes,
         (unix_millis(time_ranges.until) - unix_millis(time_ranges.since) + 60000) / 36e5 AS hours,
         time_ranges.since,
         time_ranges.until
@@ -119,6 +134,9 @@ hourly AS (
 
 SELECT
     *,
+    traffic_bytes / hours AS traffic_bytes_per_hour,
+    traffic_bytes / nullif(avg(traffic_bytes) OVER (PARTITION BY cluster_id), 0) AS traffic_skew,
+    produced_bytes / hours AS produced_bytes_per_hour,
     bytes / hours AS bytes_per_hour,
     follower_bytes / hours AS follower_bytes_per_hour,
     unknown_bytes / hours AS unknown_bytes_per_hour,
