@@ -208,6 +208,19 @@ def test_a_quota_is_used_by_its_own_entity_alone() -> None:
     assert {row["last_used"] for row in both} == {at(60)}
 
 
+def test_who_opens_most_connections_of_an_address_is_named() -> None:
+    content = [
+        *(connected(60 + n, n) | {"principal": "User:often", "client_id": "a"} for n in range(2)),
+        connected(60, 2) | {"principal": "User:once", "client_id": "b"},
+        connected(60, 3) | {"principal": "User:once", "client_id": "c"},
+        # A client that waits for its login has a name from its second request on.
+        connected(60, 4) | {"principal": None, "client_id": None},
+    ]
+    actual = view("connection_rates", {"requests": content})
+    names = ("busiest_principal", "busiest_client_id", "busiest_connections", "new_connections")
+    assert picked(actual, *names) == [("User:often", "a", 2, 5)]
+
+
 def test_connections_are_counted_once_in_the_minute_of_their_first_request() -> None:
     content = [
         *(connected(60, 1), connected(61, 1), connected(200, 1)),
