@@ -21,10 +21,6 @@ CASES: dict[str, tuple[Tables, Picked]] = {
         FOUR | {"request_times": [minute(3_000.0), minute(9_000.0, **HEAVY)]},
         [(0.5, 4, 120_000.0, 3.0, "User:bob", 0.75)],
     ),
-    "shares without digits that say nothing": (
-        FOUR | {"request_times": [minute(1_000.0), minute(2_000.0, **HEAVY)]},
-        [(0.125, 4, 30_000.0, 3.0, "User:bob", 0.666667)],
-    ),
     "nothing to do": (
         FOUR | {"request_times": [minute(0.0)]},
         [(0.0, 4, 0.0, 3.0, "User:alice", None)],

@@ -72,10 +72,10 @@ threads AS (
 SELECT
     minutes.*,
     threads.handler_threads,
-    round(local_time_ms / (6e4 * nullif(threads.handler_threads, 0)), 6) AS busy_share,
+    local_time_ms / (6e4 * nullif(threads.handler_threads, 0)) AS busy_share,
     CAST(minutes.request_count AS BIGINT) AS request_count,
-    round(queue_time_ms / nullif(timed_requests, 0), 4) AS queue_mean_ms,
-    round(busiest_ms / nullif(local_time_ms, 0e0), 6) AS busiest_share
+    queue_time_ms / nullif(timed_requests, 0) AS queue_mean_ms,
+    busiest_ms / nullif(local_time_ms, 0e0) AS busiest_share
 FROM minutes
 LEFT JOIN threads
     ON minutes.cluster_id = threads.cluster_id
