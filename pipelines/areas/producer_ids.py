@@ -48,7 +48,6 @@ WITH seen AS (
     SELECT
         cluster_id,
         principal,
-        coalesce(sum(new_ids), 0) AS new_ids,
         max(rate_per_s) AS rate_per_s,
         max(quota_per_s) AS quota_per_s,
         max(throttle_time_ms) AS throttle_time_ms,
@@ -56,9 +55,16 @@ WITH seen AS (
     FROM producer_id_rates
     WHERE {of_cluster} AND {within:event_time} AND kind = 'allocation'
     GROUP BY cluster_id, principal
+),
+given AS (
+    SELECT cluster_id, principal, count(*) AS new_ids
+    FROM producer_id_allocations
+    WHERE {of_cluster} AND {within:allocated_at}
+    GROUP BY cluster_id, principal
 )
 SELECT
     seen.*,
+    coalesce(given.new_ids, 0) AS new_ids,
     cause,
     coalesce(is_accused, false) AS is_accused,
     source,
@@ -75,10 +81,12 @@ SELECT
     abandoned_ids,
     recommended_rate_per_s,
     recommended_by,
-    sum(seen.new_ids) OVER (PARTITION BY seen.cluster_id) AS all_new_ids,
+    coalesce(sum(given.new_ids) OVER (PARTITION BY seen.cluster_id), 0) AS all_new_ids,
+    count(given.new_ids) OVER (PARTITION BY seen.cluster_id) AS takers,
     count(CASE WHEN seen.is_violating THEN 1 END) OVER (PARTITION BY seen.cluster_id) AS violators,
     count(seen.quota_per_s) OVER (PARTITION BY seen.cluster_id) AS limited
 FROM seen
+LEFT JOIN given ON seen.cluster_id = given.cluster_id AND seen.principal = given.principal
 LEFT JOIN producer_id_advice AS advised
     ON seen.cluster_id = advised.cluster_id AND seen.principal = advised.principal
 """

@@ -69,8 +69,9 @@ class ToDo:
 class _Measure:
     """A number that is compared with the period before, as a tile or in a sentence.
 
-    `value` is SQL of it in a row of `table`. `witness` is a table whose rows show that events of a
-    time were read: without them no row in `table` is not the same as zero.
+    `value` is SQL of it in a row of `table`, or of `rows`, which are made from it. `witness` is a
+    table whose rows show that events of a time were read: without them no row in `table` is not the
+    same as zero.
     """
 
     words: str
@@ -80,6 +81,12 @@ class _Measure:
     show: Callable[[float | None], str]
     command: str
     is_tile: bool = False
+    rows: str = ""
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """What BOTH and BY_STEP need of it."""
+        return {"table": self.rows or self.table, "value": self.value}
 
 
 _MEASURES = (
@@ -112,12 +119,14 @@ _MEASURES = (
     ),
     _Measure(
         "New producer ids:",
-        "producer_id_rates",
-        "CASE WHEN kind = 'allocation' THEN new_ids END",
+        "producer_id_uses",
+        "1",
         "traffic",
         texts.number,
-        "show producer_id_offenders",
+        "show producer_id_advice",
         is_tile=True,
+        # An id is named in many minutes, and is new in the first.
+        rows="(SELECT cluster_id, allocated_at AS event_time FROM producer_id_allocations) AS ids",
     ),
     _Measure(
         "Configs and quotas written:",
@@ -219,8 +228,8 @@ def _changes(scope: Scope) -> Block:
 
 def _tile(scope: Scope, measure: _Measure, row: Row, is_seen: bool) -> Tile:
     step_s = max(_MINUTE_S, int(_length(scope).total_seconds()) // _STEPS)
-    parts = {"table": measure.table, "value": measure.value, "step": str(step_s)}
-    points = [(each["second"], each["value"]) for each in scope.rows(BY_STEP, **parts)]
+    steps = scope.rows(BY_STEP, **measure.parts, step=str(step_s))
+    points = [(each["second"], each["value"]) for each in steps]
     first, last = scope.since.timestamp(), scope.until.timestamp()
     times = (first // step_s * step_s, (last // step_s + 1) * step_s)
     return Tile(
@@ -281,8 +290,8 @@ def _compared(
     """Measures of tables that exist: both values, and whether the period before is known."""
 
     def values(measure: _Measure) -> tuple[_Measure, Row, bool]:
-        parts = {"table": measure.table, "value": measure.value, "before": literal(start)}
-        return measure, scope.rows(BOTH, **parts)[0], seen[measure.witness]
+        row, *_ = scope.rows(BOTH, **measure.parts, before=literal(start))
+        return measure, row, seen[measure.witness]
 
     is_made = scope.reader.is_made
     made = [each for each in _MEASURES if each.witness in seen and is_made(each.table)]

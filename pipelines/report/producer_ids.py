@@ -106,7 +106,7 @@ def section(scope: Scope) -> ReportSection:
 
 def _taken(first: Row) -> str:
     taken = (
-        f"{counted(first['of_all'], 'principal')} took {counted(first['all_new_ids'], 'new id')}; "
+        f"{counted(first['takers'], 'principal')} took {counted(first['all_new_ids'], 'new id')}; "
     )
     if not first["limited"]:
         return taken + "conf sets no quota for them (producer_ids)."

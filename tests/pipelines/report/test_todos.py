@@ -143,9 +143,12 @@ def test_what_helps_a_client_without_telemetry_is_by_its_reason(
 
 def test_without_a_quota_of_conf_no_one_is_said_to_stay_within_it(warehouse: Warehouse) -> None:
     row = {"cluster_id": "c1", "principal": "User:alice", "broker_id": 1, "kind": "allocation"}
-    row |= {"event_time": NOW - timedelta(hours=2), "new_ids": 3, "rate_per_s": 0.3}
+    row |= {"event_time": NOW - timedelta(hours=2), "new_ids": 4, "rate_per_s": 0.3}
     row |= {"event_date": NOW.date(), "is_violating": False}
-    make_tables(warehouse, {"producer_id_rates": [row]})
+    given = {"cluster_id": "c1", "principal": "User:alice", "allocations": 1, "broker_id": 1}
+    given |= {"event_time": NOW - timedelta(hours=2), "first_seen": NOW - timedelta(hours=2)}
+    uses = [given | {"event_date": NOW.date(), "producer_id": n} for n in (1, 2, 3, 3)]
+    make_tables(warehouse, {"producer_id_rates": [row], "producer_id_uses": uses})
     section = producer_ids.section(scope(warehouse))
     assert section.sentences == (
         "1 principal took 3 new ids; conf sets no quota for them (producer_ids).",

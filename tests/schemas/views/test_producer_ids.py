@@ -327,7 +327,16 @@ def test_the_recommended_rate_holds_the_ordinary_work() -> None:
     names = ("cause", "is_accused", "p99_rate_per_s", "peak_rate_per_s", "recommended_rate_per_s")
     assert picked([advice], *names) == [("producer_per_batch", True, 0.1, 0.5, 0.5)]
     assert picked([advice], "recommended_by", "ids", "source_ids") == [("peak", 20, 20)]
-    assert (advice["new_ids"], advice["max_rate_per_s"], advice["other_sources"]) == (231, 4.0, 0)
+    assert (advice["max_rate_per_s"], advice["other_sources"]) == (4.0, 0)
+
+
+def test_a_new_id_counts_once_however_often_transactions_name_it() -> None:
+    """The KIP's filters are each broker's own, and forget an id that pauses."""
+    named = [rate(n, 0.1) for n in range(0, 60, 3)] + [rate(n, 0.1, broker_id=2) for n in (5, 9)]
+    (advice,) = view("producer_id_advice", {"producer_id_rates": named} | uses(lives(2, 0.2)))
+    assert advice["new_ids"] == 2
+    (advice,) = view("producer_id_advice", {"producer_id_rates": named})
+    assert advice["new_ids"] == 0
 
 
 @cases(

@@ -7,6 +7,7 @@
 --   (KIP-936) that would limit the burst but not ordinary work. Ordinary seconds are those outside
 --   accused bursts. With the tokens that a broker gives for a whole window, a quota of the peak rate
 --   throttles none of them. `quotaflow what-if` shows what a rate does to each program.
+-- first: new_ids
 -- columns:
 --   from producer_id_rates: cluster_id, principal
 --   from producer_id_bursts: cause
@@ -17,7 +18,8 @@
 --   accused_bursts: number of its accused bursts
 --   other_sources: programs and hosts that took ids in the worst burst beside source; null: it is not
 --     accused
---   new_ids: new producer ids in all
+--   new_ids: producer ids that brokers gave to it, each once: producer_id_rates counts an id again
+--     at another broker, and after a pause; 0: it only named ids in transactions
 --   max_rate_per_s: greatest rate of new ids on a broker, per second
 --   max_throttle_time_ms: longest throttle time that its quota would give, in ms; null: it has none
 --   quota_per_s: its producer_ids_rate in conf now, in new ids per second; null: unlimited
@@ -81,10 +83,14 @@ totals AS (
     SELECT
         cluster_id,
         principal,
-        sum(new_ids) AS new_ids,
         max(rate_per_s) AS max_rate_per_s,
         max(throttle_time_ms) AS max_throttle_time_ms
     FROM rates
+    GROUP BY cluster_id, principal
+),
+given AS (
+    SELECT cluster_id, principal, count(*) AS new_ids
+    FROM producer_id_allocations
     GROUP BY cluster_id, principal
 ),
 newest AS (
@@ -103,6 +109,7 @@ SELECT
     totals.cluster_id,
     totals.principal,
     coalesce(is_accused, false) AS is_accused,
+    coalesce(given.new_ids, 0) AS new_ids,
     coalesce(bursts, 0) AS bursts,
     coalesce(accused_bursts, 0) AS accused_bursts,
     CASE WHEN is_accused THEN sources - 1 END AS other_sources,
@@ -129,6 +136,7 @@ SELECT
     END AS recommended_by
 FROM totals
 LEFT JOIN peaks USING (cluster_id, principal)
+LEFT JOIN given USING (cluster_id, principal)
 LEFT JOIN protected_principals AS protected USING (cluster_id, principal)
 INNER JOIN newest
     ON totals.cluster_id = newest.cluster_id
