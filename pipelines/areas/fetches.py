@@ -42,7 +42,8 @@ SELECT
     sum(fetches) AS fetches,
     sum(bytes) AS bytes,
     max(max_response_bytes) AS max_response_bytes,
-    CASE WHEN count(bound_bytes) = count(*) THEN max(bound_bytes) END AS bound_bytes,
+    CASE WHEN count(bound_bytes) = count(*) AND sum(oversized_batches) = 0 THEN max(bound_bytes) END
+        AS bound_bytes,
     sum(starved_fetches) AS starved_fetches
 FROM fetch_sizes
 WHERE {{of_cluster}} AND {{within:event_time}} AND replica_id IS NULL

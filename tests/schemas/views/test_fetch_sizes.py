@@ -86,3 +86,14 @@ def test_memory_adds_up_over_brokers() -> None:
     advice = view("fetch_advice", {"fetch_sizes": sizes})
     bounds = (300 * MIB, 3 * MIB, 3)
     assert picked(advice, "bound_bytes", "observed_bytes", "brokers") == [bounds]
+
+
+def test_an_answer_of_a_batch_larger_than_a_limit_has_no_bound() -> None:
+    """The first batch comes whole, so the largest answer can exceed what limits add up to."""
+    larger = {"bound_bytes": MIB, "max_response_bytes": 2 * MIB, "oversized_batches": 1}
+    sizes = [
+        fetched(0, 60, MIB, **larger, largest_oversized=batches(2 * MIB)),
+        fetched(0, 60, MIB, bound_bytes=MIB, max_response_bytes=MIB, broker_id=2),
+    ]
+    (advice,) = view("fetch_advice", {"fetch_sizes": sizes})
+    assert (advice["bound_bytes"], advice["observed_bytes"]) == (None, 3 * MIB)

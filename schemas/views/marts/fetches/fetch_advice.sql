@@ -29,7 +29,8 @@
 --   oversized_batches: partitions whose first batch was larger than a limit
 --   observed_bytes: sum over brokers of the largest answer of each, in bytes
 --   bound_bytes: sum over brokers of the most that one answer of each can contain, in bytes; null: it
---     is not known for one of them
+--     is not known for one of them, or batches are larger than a limit (oversized_batches): the first
+--     batch of an answer comes whole, so no limit of the client bounds the answer
 --   max_wait_ms: longest time that a fetch waits for fetch.min.bytes (fetch.max.wait.ms), in ms
 --   brokers: brokers that it fetched from
 WITH newest AS (
@@ -95,7 +96,9 @@ summed AS (
         max(oversized_bytes) AS oversized_bytes,
         sum(max_response_bytes) AS observed_bytes,
         max(max_response_bytes) AS largest_answer_bytes,
-        CASE WHEN count(bound_bytes) = count(*) THEN sum(bound_bytes) END AS bound_bytes,
+        CASE
+            WHEN count(bound_bytes) = count(*) AND sum(oversized_batches) = 0 THEN sum(bound_bytes)
+        END AS bound_bytes,
         max(max_bytes) AS max_bytes,
         max(partition_max_bytes) AS partition_max_bytes,
         max(min_bytes) AS min_bytes,
