@@ -174,15 +174,17 @@ def blocked_lines(plan: Plan) -> Iterator[str]:
 
 def _blocked_lines(changes: Iterable[Change], blocked: Iterable[BlockedChange]) -> Iterator[str]:
     """A line of each reason with all that it blocks, and the cluster where there are several."""
-    of_reason: dict[tuple[str, str], dict[str, None]] = {}
+    of_reason: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
     for each in blocked:
         entity = each.desired.entity
-        of_reason.setdefault((entity.cluster_id, each.reason), {})[entity.text] = None
+        entities = of_reason.setdefault((entity.cluster_id, each.reason), {})
+        entities.setdefault(entity.text, {})[each.desired.config_key] = None
     clusters = {change.desired.entity.cluster_id for change in changes}
     is_one = len(clusters | {cluster_id for cluster_id, _ in of_reason}) == 1
     for (cluster_id, reason), entities in of_reason.items():
         where = "" if is_one else f" in cluster {cluster_id}"
-        yield values.visible(f"blocked: {', '.join(entities)}{where}: {reason}")
+        configs = ", ".join(f"{entity} ({', '.join(keys)})" for entity, keys in entities.items())
+        yield values.visible(f"blocked: {configs}{where}: {reason}")
 
 
 def outcome_lines(outcomes: Iterable[Outcome]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def test_changes_wait_with_exit_code_three(plan: Plan, warehouse: Warehouse) -> 
     assert "at most 1 user may change in one plan (plan.max_entity_share)" in printed.err
     assert "Nothing was written" in printed.err
     assert "--entity-name mallory --add-config producer_ids_rate=1.5" in printed.out
-    assert "blocked: user broker: excluded" in printed.err
+    assert "blocked: user broker (producer_ids_rate): excluded" in printed.err
     assert printed.err.count("(plan.max_entity_share)") == 1, "users of one reason are in one line"
     assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
 
@@ -121,7 +121,7 @@ def test_what_somebody_else_set_last_is_not_planned(plan: Plan, warehouse: Wareh
     make_tables_and_answers(warehouse, content)
     errors = plan("--set", "kafka.principal=User:operator", code=3).err
     (line,) = [line for line in errors.splitlines() if "so it is theirs" in line]
-    assert line.startswith("blocked: user mallory: ")
+    assert line.startswith("blocked: user mallory (producer_ids_rate): ")
     assert "User:eve (adminclient-1) at 2026-11-21 12:00:00 UTC removed it" in line
 
 

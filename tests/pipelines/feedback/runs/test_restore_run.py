@@ -222,7 +222,7 @@ def test_the_command_says_why_it_holds_back(
         assert scene.command(*words) == 1
         out, err = capsys.readouterr()
         assert out == "nothing can be restored\n"
-        assert err.count("blocked: client-metrics quotaflow-alert-x: could") == 1
+        assert err.count("blocked: client-metrics quotaflow-alert-x (") == 1
         assert "3 configs must be restored, and are blocked" in err
 
 
