@@ -45,7 +45,10 @@ def _parts(row: Row) -> str:
         return f"{text}; the part of the broker is not known."
     of_broker = texts.duration(broker)
     if broker > mean:
-        return f"{text}, and the broker {of_broker} over other requests."
+        return (
+            f"{text}. The broker measured {of_broker} on average in that minute. These are averages "
+            "of different requests: a client averages over a time of its own."
+        )
     parts = [f"{of_broker} in the broker"]
     if row["throttle_avg_ms"]:
         parts.append(f"{texts.duration(row['throttle_avg_ms'])} for a quota")

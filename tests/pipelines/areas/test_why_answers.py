@@ -379,7 +379,12 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
             "The client measured 8 ms on average: 3 ms in the broker, 5 ms in network and client",
         ),
         # The broker's minute has requests that the client's metrics lack.
-        (30.0, "The client measured 8 ms on average, and the broker 30 ms over other requests"),
+        (
+            30.0,
+            "The client measured 8 ms on average. The broker measured 30 ms on average in that "
+            "minute. These are averages of different requests: a client averages over a time of its "
+            "own",
+        ),
     ],
 )
 def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, parts: str) -> None:
