@@ -12,7 +12,7 @@ NAME = "racks"
 TABLES = ("client_racks", "replica_advice", "producer_rack_advice")
 
 WORTH = 1e7
-"""Fewer bytes an hour across racks are worth no step: as in needless_costs."""
+"""Fewer bytes an hour of the last day are worth no step: as in needless_costs."""
 _IS_WORTH = f"coalesce(saved_bytes_per_hour, bytes_per_hour) >= {WORTH}"
 _BY_SAVED = "saved_bytes_per_hour DESC NULLS LAST, advice, client_id, topic"
 PAIRS = """
@@ -24,7 +24,8 @@ SELECT
     sum(cross_rack_bytes) AS cross_rack_bytes,
     sum(avoidable_bytes) AS avoidable_bytes,
     sum(avoidable_cost) AS avoidable_cost,
-    max(currency) AS currency
+    max(currency) AS currency,
+    min(hour) AS first_hour
 FROM rack_traffic_by_hour
 WHERE {of_cluster} AND hour >= date_trunc('hour', {since})
 GROUP BY flow, client_rack, broker_rack
@@ -42,7 +43,11 @@ GROUP BY cluster_id, coalesce(client_rack, 'not known'), coalesce(broker_rack, '
     "client_rack, broker_rack",
 )
 """What consumers read in the last day, by rack."""
-_ALL_SAVED = "sum(saved_bytes_per_hour) OVER (PARTITION BY cluster_id) AS all_saved"
+_SAVED = (
+    "sum(CASE WHEN advice {} 'move_leader' THEN saved_bytes END) OVER (PARTITION BY cluster_id)"
+)
+# To move a leader spares bytes that other steps spare too.
+_ALL_SAVED = f"greatest({_SAVED.format('<>')}, {_SAVED.format('=')}) AS all_saved"
 STEPS = Question(
     f"SELECT *, {_ALL_SAVED} FROM replica_advice "
     "WHERE {of_cluster} AND ({is_client} OR {is_named_topic})",
@@ -66,11 +71,8 @@ CROSSING = _RACKS.where("NOT is_internal AND verdict <> 'followed' AND cross_rac
 """Consumers whose reads cross racks."""
 
 
-_UNKNOWN_SIZE = "an unknown number of bytes"
-
-
 def _size(saved: float | None) -> str:
-    return _UNKNOWN_SIZE if saved is None else texts.size(saved)
+    return "an unknown number of bytes" if saved is None else texts.size(saved)
 
 
 RACK_STEP = RowProblem(
@@ -81,7 +83,7 @@ RACK_STEP = RowProblem(
     table="replica_advice",
     question=STEPS.where(_IS_WORTH),
     summary=lambda rows: (
-        f"Consumers read {_size(rows[0]['all_saved'])} per hour from other racks without need."
+        f"Consumers read {_size(rows[0]['all_saved'])} from other racks, which known steps spare."
     ),
     action=lambda rows: texts.step(reasons.replica_step(rows[0])),
 )
@@ -94,8 +96,8 @@ PRODUCER_STEP = RowProblem(
     question=PRODUCER_STEPS.where(_IS_WORTH),
     # Records with a key stay with their partition.
     summary=lambda rows: (
-        "Producers send to other racks what could stay in their own: "
-        f"up to {_size(rows[0]['all_saved'])} per hour."
+        "Producers sent to other racks what could have stayed in their own: "
+        f"up to {_size(rows[0]['all_saved'])}."
     ),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )
@@ -106,7 +108,7 @@ NO_STEP = RowProblem(
     subject=("principal", "client_id"),
     table="client_racks",
     question=_RACKS.where(
-        f"is_far AND cross_rack_bytes >= {WORTH} "
+        f"is_far AND cross_rack_bytes - no_replica_bytes >= {WORTH} "
         "AND NOT EXISTS (SELECT 1 FROM replica_advice AS steps "
         "WHERE steps.cluster_id = every_row.cluster_id AND steps.principal = every_row.principal "
         "AND steps.client_id IS NOT DISTINCT FROM every_row.client_id)"
@@ -126,15 +128,16 @@ def findings(scope: Scope) -> Iterator[Finding]:
         return
     steps = scope.ask(RACK_STEP.question)
     for row in steps:
-        text = _unknown(row) or _reads(row)
+        text = _unknown(row) or cost(row, RACK_STEP.table, row["saved_bytes"])
         yield RACK_STEP.of_row(row, text, reasons.replica_step(row))
     with_step = {(row["principal"], row["client_id"]) for row in steps if row["principal"]}
     for row in scope.ask(_RACKS):
-        is_worth = row["is_far"] and row["cross_rack_bytes"] >= WORTH
+        of_replicas = (row["cross_rack_bytes"] or 0) - (row["no_replica_bytes"] or 0)
+        is_worth = row["is_far"] and of_replicas >= WORTH
         is_to_do = is_worth and (row["principal"], row["client_id"]) not in with_step
         yield _racks(row, is_to_do=is_to_do)
     for row in scope.ask(PRODUCER_STEP.question):
-        text = _unknown(row) or _sends(row)
+        text = _unknown(row) or cost(row, PRODUCER_STEP.table, row["saved_bytes"])
         yield PRODUCER_STEP.of_row(row, text, reasons.producer_rack_step(row))
 
 
@@ -143,29 +146,22 @@ def _unknown(row: Row) -> str | None:
         return None
     size = texts.size(row["bytes_per_hour"])
     rack = texts.listed(row["client_rack"])
-    return f"{client_text(row)} names rack {rack}, which no broker has, and moves {size} per hour."
+    return f"{client_text(row)} names rack {rack}, which no broker has, and moved {size} per hour."
 
 
-def _reads(row: Row) -> str:
-    size = _size(row["saved_bytes_per_hour"])
-    return (
-        f"{client_text(row)} reads {size} per hour from other racks without need."
-        if row["principal"]
-        else _of_all(row, size)
-    )
-
-
-def _sends(row: Row) -> str:
-    size = _size(row["saved_bytes_per_hour"])
-    could = f"{client_text(row)} sends to other racks what could stay in its own"
-    return f"{could}: up to {size} per hour." if row["principal"] else _of_all(row, size)
-
-
-def _of_all(row: Row, size: str) -> str:
-    """A step of brokers, which concerns all clients of a topic, or all topics."""
-    topic = row["topic"] or row["unnamed_topic_id"]
-    of_topic = f" of {topic}" if topic else ""
-    return f"{size[0].upper()}{size[1:]}{of_topic} per hour cross racks without need."
+def cost(row: Row, table: str, spared: float | None) -> str:
+    """What a step of this table would have spared, in one sentence."""
+    # A step of brokers is about all clients of a topic, or about all topics.
+    topic = row["topic"] or row.get("unnamed_topic_id")
+    cells = {
+        "symptom": reasons.COST,
+        "advice_table": table,
+        "bytes": spared,
+        "client": client_text(row) if row["principal"] else None,
+        "topic": topic,
+        "broker_id": None if topic else row.get("broker_id"),
+    }
+    return reasons.symptom({**row, **cells})
 
 
 def _racks(row: Row, *, is_to_do: bool) -> Finding:

@@ -11,6 +11,7 @@ from quotaflow.pipelines.areas.finding import (
     last_day,
 )
 from quotaflow.pipelines.areas.question import Question, Row
+from quotaflow.pipelines.areas.racks import cost
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
@@ -27,8 +28,14 @@ _READS = (
     "ORDER BY bytes DESC, principal, client_id, topic"
     " LIMIT {limit}"
 )
+_OF_STEP = "sum(CASE WHEN advice = '{}' THEN bytes END) OVER (PARTITION BY cluster_id)"
+# Steps of a client, of its topic and of a broker spare the same reads.
+_ALL_BYTES = ", ".join(
+    _OF_STEP.format(advice)
+    for advice in ("read_sooner", "raise_local_retention", "raise_remote_fetch_quota")
+)
 _STEPS = Question(
-    "SELECT *, sum(bytes_per_hour) OVER (PARTITION BY cluster_id) AS all_bytes_per_hour "
+    f"SELECT *, greatest({_ALL_BYTES}) AS all_bytes "
     "FROM remote_read_advice WHERE {of_cluster} AND ({is_client} OR {is_named_topic})",
     "bytes_per_hour DESC NULLS LAST, advice, client_id, topic",
 )
@@ -39,9 +46,7 @@ REMOTE_READ = RowProblem(
     subject=("advice", "principal", "client_id", "topic", "broker_id"),
     table="remote_read_advice",
     question=_STEPS,
-    summary=lambda rows: (
-        f"Clients read {texts.size(rows[0]['all_bytes_per_hour'])} per hour from remote storage."
-    ),
+    summary=lambda rows: f"Clients read {texts.size(rows[0]['all_bytes'])} from remote storage.",
     action=lambda rows: texts.step(reasons.remote_read_step(rows[0])),
 )
 PROBLEMS = (REMOTE_READ,)
@@ -55,8 +60,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
         yield last_day("remote_read_advice")
         return
     for row in scope.ask(_STEPS):
-        size = texts.size(row["bytes_per_hour"])
-        text = f"{_reader(row)} {size} per hour from remote storage."
+        text = cost(row, REMOTE_READ.table, row["bytes"])
         yield REMOTE_READ.of_row(row, text, reasons.remote_read_step(row))
 
 
@@ -68,9 +72,3 @@ def _read(row: Row) -> str:
         f"storage in {counted(row['fetches'], 'answer')}, which took brokers "
         f"{texts.duration(row['fetch_time_ms'])}.{wait}"
     )
-
-
-def _reader(row: Row) -> str:
-    if row["principal"]:
-        return f"{client_text(row)} reads"
-    return f"Clients of {row['topic']} read" if row["topic"] else f"Broker {row['broker_id']} reads"

@@ -48,7 +48,7 @@ _PRODUCERS = (
 )
 _ADVISED = (
     GridColumn("step", _step),
-    number("stays in its rack, per hour", "saved_bytes_per_hour", texts.size),
+    number("spares between racks, per hour", "saved_bytes_per_hour", texts.size),
     GridColumn(
         "new replicas, per hour",
         lambda row: (

@@ -27,6 +27,7 @@
 --   bytes BIGINT: record bytes read
 --   cross_rack_bytes BIGINT: bytes read from another rack: a least value where unknown_rack_bytes is more than
 --     0; null: no racks are known
+--   no_replica_bytes BIGINT: those of cross_rack_bytes of partitions without a replica in its rack
 --   unknown_rack_bytes BIGINT: bytes for which one of the racks is not known
 --   cross_rack_share DOUBLE: cross_rack_bytes / (bytes - unknown_rack_bytes); null: no bytes of known racks
 --   reported_minutes BIGINT: minutes in which it reports where it reads from a partition, by the preferred-read-
@@ -59,6 +60,11 @@ by_rack AS (
         max(CASE WHEN reads.rack_source = 'client_id' THEN reads.client_rack END) AS claimed_rack,
         sum(reads.bytes) AS bytes,
         sum(reads.cross_rack_bytes) AS cross_rack_bytes,
+        sum(
+            CASE
+                WHEN reads.recommended_reason = 'no_replica_in_rack' THEN reads.cross_rack_bytes ELSE 0
+            END
+        ) AS no_replica_bytes,
         sum(CASE WHEN reads.cross_rack_bytes IS NULL THEN reads.bytes ELSE 0 END) AS unknown_rack_bytes,
         max(reads.event_time) AS until
     FROM preferred_replicas AS reads
@@ -86,6 +92,7 @@ read AS (
         max(CASE WHEN nth = 1 THEN broker_rack END) AS read_rack,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
+        sum(no_replica_bytes) AS no_replica_bytes,
         sum(unknown_rack_bytes) AS unknown_rack_bytes,
         max(until) AS until
     FROM ranked

@@ -20,8 +20,8 @@
 --   until TIMESTAMP: last minute that counts
 --   rank INT: 1 for the step of a subject that spares most
 --   cause STRING: the step, as advice of replica_advice, producer_rack_advice and remote_read_advice
---   evidence ARRAY<STRUCT<signal: STRING, value: DOUBLE>>: bytes_per_hour that the step spares, and
---     the other numbers that its sentence names
+--   evidence ARRAY<STRUCT<signal: STRING, value: DOUBLE>>: bytes that the step would have spared, lasted_ms
+--     from the first of them to the last, and the other numbers that its sentence names
 --   facts ARRAY<STRUCT<fact: STRING, text: STRING>>: names that its sentence names; advice_table is
 --     the relation that has the step
 
@@ -39,7 +39,8 @@ WITH steps AS (
         saved_bytes_per_hour AS spared,
         coalesce(read_share, 1e0) AS part,
         array(
-            named_struct('signal', 'bytes_per_hour', 'value', saved_bytes_per_hour),
+            named_struct('signal', 'bytes', 'value', CAST(saved_bytes AS DOUBLE)),
+            named_struct('signal', 'lasted_ms', 'value', CAST(lasted_ms AS DOUBLE)),
             named_struct('signal', 'read_share', 'value', read_share)
         ) AS evidence,
         array(
@@ -47,7 +48,8 @@ WITH steps AS (
             named_struct('fact', 'topic', 'text', topic),
             named_struct('fact', 'client_rack', 'text', client_rack),
             named_struct('fact', 'nearest_racks', 'text', nearest_racks),
-            named_struct('fact', 'partition', 'text', CAST(partition AS STRING))
+            named_struct('fact', 'partition', 'text', CAST(partition AS STRING)),
+            named_struct('fact', 'partitions', 'text', partitions)
         ) AS facts
     FROM replica_advice
     UNION ALL
@@ -63,7 +65,10 @@ WITH steps AS (
         advice,
         saved_bytes_per_hour AS spared,
         1e0 AS part,
-        array(named_struct('signal', 'bytes_per_hour', 'value', saved_bytes_per_hour)) AS evidence,
+        array(
+            named_struct('signal', 'bytes', 'value', CAST(saved_bytes AS DOUBLE)),
+            named_struct('signal', 'lasted_ms', 'value', CAST(lasted_ms AS DOUBLE))
+        ) AS evidence,
         array(
             named_struct('fact', 'advice_table', 'text', 'producer_rack_advice'),
             named_struct('fact', 'topic', 'text', topic),
@@ -89,13 +94,14 @@ WITH steps AS (
         bytes_per_hour AS spared,
         1e0 AS part,
         array(
-            named_struct('signal', 'bytes_per_hour', 'value', bytes_per_hour),
+            named_struct('signal', 'bytes', 'value', CAST(bytes AS DOUBLE)),
+            named_struct('signal', 'lasted_ms', 'value', CAST(lasted_ms AS DOUBLE)),
             named_struct('signal', 'read_age_ms', 'value', CAST(read_age_ms AS DOUBLE)),
             named_struct('signal', 'local_retention_ms', 'value', CAST(local_retention_ms AS DOUBLE)),
             named_struct('signal', 'recommended_ms', 'value', CAST(recommended_ms AS DOUBLE)),
             named_struct('signal', 'extra_local_bytes', 'value', extra_local_bytes),
             named_struct('signal', 'fetch_quota', 'value', CAST(fetch_quota AS DOUBLE)),
-            named_struct('signal', 'empty_time_ms_per_hour', 'value', empty_time_ms_per_hour)
+            named_struct('signal', 'empty_time_ms', 'value', empty_time_ms)
         ) AS evidence,
         array(
             named_struct('fact', 'advice_table', 'text', 'remote_read_advice'),

@@ -4,8 +4,8 @@
 -- area: racks
 -- level: sampled_log
 -- question: Writes across racks. What keeps produced bytes in their own rack?
--- description: Producers of brokers and of this pipeline are left out
---   (protected_principals.is_internal).
+-- description: Steps that a producer did not need in its last hour are left out: it was changed since.
+--   So are producers of brokers and of this pipeline (protected_principals.is_internal).
 -- empty: while producers' racks are not known, or they send little to other racks
 -- key: cluster_id, advice, principal, client_id, topic, unnamed_topic_id, client_rack
 -- time: until
@@ -38,13 +38,15 @@
 --   nearest_racks STRING: unknown_rack: the rack that is meant, or all that may be, with commas;
 --     null for other steps
 --   leaders BIGINT: partitions of the topic that are led in this rack
---   bytes_per_hour DOUBLE: record bytes produced, per hour
---   saved_bytes_per_hour DOUBLE: those that cross racks, per hour: the most that can be saved.
+--   bytes_per_hour DOUBLE: record bytes produced, per hour of the last day
+--   saved_bytes BIGINT: those that crossed racks: the most that can be saved.
 --     Records with a key stay with their partition, and no request shows which have one
+--   saved_bytes_per_hour DOUBLE: saved_bytes per hour of the last day
 --   saved_cost_per_hour DOUBLE: cost of saved_bytes_per_hour, in currency; null: conf has no price
 --   currency STRING: currency of the prices, as conf names it
---   since TIMESTAMP: first minute that counts
---   until TIMESTAMP: last minute that counts
+--   since TIMESTAMP: first minute with such bytes
+--   until TIMESTAMP: last minute with such bytes
+--   lasted_ms BIGINT: time from the first minute to the end of the last, in ms
 
 WITH racked AS (
     SELECT
@@ -133,7 +135,13 @@ crossing AS (
             AND sent.principal = internal.principal
             AND internal.is_internal
     WHERE
-        (sent.cross_rack_bytes * 10 > sent.bytes OR sent.nearest_racks IS NOT NULL)
+        (
+            (
+                sent.cross_rack_bytes * 10 > sent.bytes
+                AND sent.last_hour_cross_bytes * 10 > sent.last_hour_bytes
+            )
+            OR (sent.nearest_racks IS NOT NULL AND sent.last_hour_bytes > 0)
+        )
         AND internal.principal IS NULL
 ),
 advised AS (
@@ -176,25 +184,22 @@ summed AS (
         max(leaders) AS leaders,
         sum(bytes) AS bytes,
         sum(cross_rack_bytes) AS cross_rack_bytes,
-        min(since) AS since,
-        max(until) AS until
+        min(first_seen) AS since,
+        max(last_seen) AS until,
+        (unix_millis(max(until)) - unix_millis(min(since)) + 60000) / 36e5 AS hours
     FROM steps
     GROUP BY cluster_id, advice, of_principal, of_client_id, topic, unnamed_topic_id, client_rack
-),
-hourly AS (
-    SELECT
-        *,
-        (unix_millis(until) - unix_millis(since) + 60000) / 36e5 AS hours
-    FROM summed
 )
 
 SELECT
     *,
-    hourly.of_principal AS principal,
-    hourly.of_client_id AS client_id,
-    hourly.bytes / hourly.hours AS bytes_per_hour,
-    hourly.cross_rack_bytes / hourly.hours AS saved_bytes_per_hour,
-    hourly.cross_rack_bytes / hourly.hours * prices.cross_rack_per_gib / 1073741824.0
+    summed.of_principal AS principal,
+    summed.of_client_id AS client_id,
+    summed.bytes / summed.hours AS bytes_per_hour,
+    summed.cross_rack_bytes AS saved_bytes,
+    summed.cross_rack_bytes / summed.hours AS saved_bytes_per_hour,
+    unix_millis(summed.until) - unix_millis(summed.since) + 60000 AS lasted_ms,
+    summed.cross_rack_bytes / summed.hours * prices.cross_rack_per_gib / 1073741824.0
         AS saved_cost_per_hour
-FROM hourly
+FROM summed
 LEFT JOIN current_prices AS prices USING (cluster_id)

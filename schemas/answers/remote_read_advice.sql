@@ -25,9 +25,10 @@
 --   client_id STRING: its client.id: untrusted text; null: another step
 --   topic STRING: topic that is read; null: raise_remote_fetch_quota
 --   broker_id INT: broker of raise_remote_fetch_quota; null: another step
---   bytes_per_hour DOUBLE: record bytes read from remote storage, per hour
---   fetches_per_hour DOUBLE: answers with them, per hour
---   empty_time_ms_per_hour DOUBLE: time that clients waited for empty answers, in ms per hour
+--   bytes BIGINT: record bytes read from remote storage
+--   bytes_per_hour DOUBLE: bytes per hour of the last day
+--   fetches_per_hour DOUBLE: answers with them, per hour of the last day
+--   empty_time_ms DOUBLE: time that clients waited for empty answers, in ms
 --   read_age_ms BIGINT: greatest age of records when they were read, in ms, as exact as snapshots
 --     are close; null: see unknown_reason
 --   local_retention_ms BIGINT: how long the topic keeps records on disk: local.retention.ms, or
@@ -45,12 +46,18 @@
 --   saved_cost_per_hour DOUBLE: cost of bytes_per_hour, in currency; null: conf has no price, or
 --     nothing is saved
 --   currency STRING: currency of the prices, as conf names it
---   since TIMESTAMP: first minute that counts
---   until TIMESTAMP: last minute that counts
+--   since TIMESTAMP: first minute with such reads
+--   until TIMESTAMP: last minute with such reads
+--   lasted_ms BIGINT: time from the first minute to the end of the last, in ms
 
-WITH newest AS (
+WITH times AS (
+    SELECT cluster_id, event_time FROM remote_reads
+    UNION ALL
+    SELECT cluster_id, event_time FROM traffic
+),
+newest AS (
     SELECT cluster_id, max(event_time) AS event_time
-    FROM remote_reads
+    FROM times
     GROUP BY cluster_id
 ),
 read AS (
@@ -67,12 +74,14 @@ read AS (
 ),
 time_ranges AS (
     SELECT
-        cluster_id,
-        min(event_time) AS since,
-        max(event_time) AS until,
-        (unix_millis(max(event_time)) - unix_millis(min(event_time)) + 60000) / 36e5 AS hours
-    FROM read
-    GROUP BY cluster_id
+        times.cluster_id,
+        min(times.event_time) AS since,
+        max(times.event_time) AS until,
+        (unix_millis(max(times.event_time)) - unix_millis(min(times.event_time)) + 60000) / 36e5 AS hours
+    FROM times
+    INNER JOIN newest USING (cluster_id)
+    WHERE unix_millis(times.event_time) > unix_millis(newest.event_time) - 86400000
+    GROUP BY times.cluster_id
 ),
 hourly AS (
     SELECT
@@ -82,6 +91,7 @@ hourly AS (
         topic,
         partition,
         date_trunc('HOUR', event_time) AS hour,
+        min(event_time) AS first_minute,
         max(event_time) AS last_minute,
         min(min_fetch_offset) AS min_fetch_offset,
         sum(bytes) AS bytes,
@@ -99,6 +109,8 @@ aged AS (
         hourly.partition,
         hourly.hour,
         max(unix_millis(hourly.last_minute)) + 60000 - max(unix_millis(ends.known_at)) AS age_ms,
+        min(hourly.first_minute) AS since,
+        max(hourly.last_minute) AS until,
         max(hourly.bytes) AS bytes,
         max(hourly.fetches) AS fetches,
         max(hourly.empty_time_ms) AS empty_time_ms
@@ -182,7 +194,9 @@ steps AS (
         sum(empty_time_ms) AS empty_time_ms,
         CASE WHEN count(age_ms) = count(*) THEN max(age_ms) END AS read_age_ms,
         CAST(NULL AS BIGINT) AS fetch_quota,
-        CASE WHEN count(age_ms) < count(*) THEN 'older_than_ends' END AS unknown_reason
+        CASE WHEN count(age_ms) < count(*) THEN 'older_than_ends' END AS unknown_reason,
+        min(since) AS since,
+        max(until) AS until
     FROM aged
     GROUP BY GROUPING SETS ((cluster_id, principal, client_id, topic), (cluster_id, topic))
     UNION ALL
@@ -198,7 +212,9 @@ steps AS (
         sum(empty_time_ms) AS empty_time_ms,
         CAST(NULL AS BIGINT) AS read_age_ms,
         CASE WHEN min(fetch_quota) = max(fetch_quota) THEN max(fetch_quota) END AS fetch_quota,
-        CASE WHEN min(fetch_quota) < max(fetch_quota) THEN 'several_quotas' END AS unknown_reason
+        CASE WHEN min(fetch_quota) < max(fetch_quota) THEN 'several_quotas' END AS unknown_reason,
+        min(event_time) AS since,
+        max(event_time) AS until
     FROM read
     GROUP BY cluster_id, broker_id
     HAVING sum(over_quota_fetches) > 0
@@ -206,8 +222,6 @@ steps AS (
 limited AS (
     SELECT
         steps.*,
-        time_ranges.since,
-        time_ranges.until,
         time_ranges.hours,
         CASE WHEN limits.local_ms = -2 THEN limits.whole_ms ELSE limits.local_ms END AS local_retention_ms,
         CASE WHEN limits.local_bytes = -2 THEN limits.whole_bytes ELSE limits.local_bytes END
@@ -223,9 +237,10 @@ limited AS (
 
 SELECT
     *,
+    limited.bytes,
     limited.bytes / limited.hours AS bytes_per_hour,
     limited.fetches / limited.hours AS fetches_per_hour,
-    limited.empty_time_ms / limited.hours AS empty_time_ms_per_hour,
+    unix_millis(limited.until) - unix_millis(limited.since) + 60000 AS lasted_ms,
     CASE
         WHEN limited.local_retention_ms >= 0 AND limited.recommended_ms > limited.local_retention_ms
             THEN

@@ -48,7 +48,10 @@ pytestmark = pytest.mark.faults
 HERE = "az-a"
 """The rack of this machine by conf, and so of clients that declare none."""
 JOBS = ["ingest_request_log", "fetches", "fetch_results"]
-EMPTY = [CLIENT_METRICS, TABLES["traffic"], TABLES["topic_names"]]
+EMPTY = [
+    CLIENT_METRICS,
+    *(TABLES[name] for name in ("traffic", "replication_traffic", "topic_names")),
+]
 """What views read beside; nobody pushes here, and other tests cover the rest."""
 Row = dict[str, Any]
 

@@ -13,6 +13,8 @@ from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE,
 from ...schemas.views.view_tables import make_tables_and_answers
 from .test_why_answers import HOUR, at_folder, rows_of
 
+NOBODY_THERE = "no_replica_in_rack"
+
 
 @cases(
     ("size", "state", "step"),
@@ -31,23 +33,27 @@ def test_what_a_producer_sends_to_other_racks_is_a_problem_of_racks(
     make_tables_and_answers(warehouse, content)
     (row,) = (row for row in rows_of(FolderReader(warehouse), "alice") if row["area"] == "racks")
     assert row["state"] == state
-    assert ("to other racks what could stay in its own: up to " in row["finding"]) is bool(step)
+    assert ("to other racks what could have stayed in its own: up to " in row["finding"]) is bool(
+        step
+    )
     assert step in (row["next_step"] or "")
     assert bool(step) is bool(row["next_step"])
 
 
 @cases(
-    ("unit", "state", "size"),
-    ("much", 10_000_000, PROBLEM, ("80.0 MB", "20.0 MB")),
-    ("little", 1_000_000, FACT, ("8.0 MB", "2.0 MB")),
+    ("unit", "reason", "state", "size"),
+    ("much", 10_000_000, "not_eligible_in_rack", PROBLEM, ("80.0 MB", "20.0 MB")),
+    ("much, without a replica there", 10_000_000, NOBODY_THERE, FACT, ("80.0 MB", "20.0 MB")),
+    ("little", 1_000_000, "not_eligible_in_rack", FACT, ("8.0 MB", "2.0 MB")),
 )
 def test_what_part_of_its_reads_crossed_racks(
-    unit: int, state: str, size: tuple[str, str], tmp_path: Path
+    unit: int, reason: str, state: str, size: tuple[str, str], tmp_path: Path
 ) -> None:
     warehouse = at_folder(tmp_path)
     near = {"broker_id": 2, "broker_rack": "az-b", "cross_rack_bytes": 0}
+    reasons = {"expected_reason": reason, "recommended_reason": reason}
     read = [
-        choice(0, 2 * unit, avoidable_bytes=0, expected_reason="not_eligible_in_rack"),
+        choice(0, 2 * unit, avoidable_bytes=0, **reasons),
         choice(0, 6 * unit, avoidable_bytes=0, **near),
     ]
     window = used(0, "consumer_byte_rate", 9.0, client_id="orders")

@@ -224,6 +224,7 @@ CASES: dict[str, Tables] = {
         "producer_rack_advice": [
             {"advice": "check_producer", **client(BAD), "topic": BAD, "client_rack": "az-b"}
             | {"saved_bytes_per_hour": 5e7, "bytes_per_hour": 6e7, "since": at(0), "until": at(60)}
+            | {"saved_bytes": 10**6, "lasted_ms": 120_000}
         ]
     },
     "fetch_setting": {"fetch_sizes": [oversized(BAD, 100_000), oversized(FINE, 60_000)]},
@@ -232,6 +233,7 @@ CASES: dict[str, Tables] = {
         "remote_read_advice": [
             {"advice": "read_sooner", **client(BAD), "topic": BAD, "bytes_per_hour": 900.0}
             | {"read_age_ms": 7_200_000, "local_retention_ms": 3_600_000}
+            | {"bytes": 900, "lasted_ms": 60_000}
         ],
     },
     "broker_slow": {

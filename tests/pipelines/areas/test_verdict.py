@@ -233,13 +233,19 @@ def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
     facts = [{"fact": "advice_table", "text": "producer_rack_advice"}]
     facts += [{"fact": name, "text": step[name]} for name in [*step][-4:]]
     cost = FINE | {"subject_kind": "client", "rank": 1, "cause": step["advice"], "facts": facts}
-    cost |= {"evidence": [{"signal": "bytes_per_hour", "value": 1e8}]}
+    cost |= {
+        "evidence": [
+            {"signal": "bytes", "value": 1e8},
+            {"signal": "lasted_ms", "value": 3_600_000.0},
+        ]
+    }
     cost |= {"since": at(0), "until": at(60 * 30), "topic": None, "broker_id": None}
     make_table(warehouse, TABLES["needless_costs"], [row("needless_costs", 0, cost)])
     verdict = why(FolderReader(warehouse), "fine", HALF_AN_HOUR, None, config.Conf()).verdict
     assert verdict.rank is None
     assert verdict.hint.startswith(
-        "fine sends to other racks what could stay in its own: up to 100 MB per hour: upgrade "
+        "fine sent to other racks what could have stayed in its own: up to 100 MB within 60 min: "
+        "upgrade "
         "User:fine as fine from 4.1.0 to 4.4 or later first, then give it client.rack=az-a "
     )
 

@@ -174,7 +174,7 @@ def crossed(**others: Any) -> Tables:
     """A step of a client that spares so many bytes an hour."""
     given = {"advice": "set_producer_rack", "principal": "User:a", "client_id": "a"}
     given |= {"topic": "orders", "client_rack": "az-a", "saved_bytes_per_hour": 1e8}
-    given |= {"since": at(0), "until": at(3_600)}
+    given |= {"since": at(0), "until": at(3_600), "saved_bytes": 10**8, "lasted_ms": 3_660_000}
     return {"producer_rack_advice": [row("producer_rack_advice", 0, given | others)]}
 
 
@@ -201,3 +201,9 @@ def test_a_cost_without_need_has_what_spares_it_and_is_no_incident() -> None:
     assert_shown(COSTS, "diagnoses WHERE symptom = 'cost'", "subject_kind", "cause")
     contents = {case: content for case, (content, _) in COSTS.items()}
     assert not any(by_case(contents, "SELECT * FROM incidents").values())
+
+
+def test_a_cost_has_its_bytes_and_how_long_they_lasted() -> None:
+    (cost,) = view("needless_costs", crossed())
+    signals = {each["signal"]: each["value"] for each in cost["evidence"]}
+    assert signals == {"bytes": 1e8, "lasted_ms": 3_660_000}

@@ -8,7 +8,7 @@ import pytest
 from quotaflow.pipelines import reasons
 
 from ...cases import cases
-from ...rows import Row, choice, gauge, moved, row, setting
+from ...rows import Row, at, choice, gauge, moved, row, setting
 from .view_tables import Picked, Tables, assert_shown, by_case, picked, view
 
 GIB = 2**30
@@ -156,14 +156,35 @@ def test_a_client_that_was_upgraded_has_its_new_version() -> None:
     assert advised(versions)["client_software_version"] == "3.9.1"
 
 
+@cases(
+    ("others", "expected"),
+    ("it goes on", {"second": 60}, ["set_producer_rack"]),
+    ("it changed a minute before", {"second": 60, "broker_rack": "az-b"}, ["set_producer_rack"]),
+    ("it changed more than an hour before", {"second": 7_200, "broker_rack": "az-b"}, []),
+    (
+        "another topic changed",
+        {"second": 7_200, "broker_rack": "az-b", "topic": "other", "topic_id": "t2"},
+        ["set_producer_rack"],
+    ),
+)
+def test_a_step_that_a_producer_took_is_not_advised(
+    others: dict[str, Any], expected: list[str]
+) -> None:
+    later = sent(9, **BY_ADDRESS) | {name: others[name] for name in [*others][1:]}
+    later |= {"event_time": at(others["second"])}
+    content = {"traffic": [sent(9, **BY_ADDRESS), later], "replicas": LED_THERE}
+    rows = view("producer_rack_advice", content | {"brokers": BROKERS})
+    assert [row["advice"] for row in rows] == expected
+
+
 def test_what_a_step_saves() -> None:
     prices = [setting("prices.cross_rack_per_gib", 0.5), setting("prices.currency", "EUR")]
     content = {"traffic": [sent(GIB, **CLAIMED), sent(GIB, "az-b", **CLAIMED)], "settings": prices}
     content |= {"replicas": LED_THERE, "brokers": BROKERS}
-    names = ("rack_source", "leaders", "bytes_per_hour", "saved_bytes_per_hour")
+    names = ("rack_source", "leaders", "bytes_per_hour", "saved_bytes_per_hour", "saved_bytes")
     (row,) = view("producer_rack_advice", content)
     assert picked([row], *names, "saved_cost_per_hour", "currency") == [
-        ("client_id", 1, 120.0 * GIB, 60.0 * GIB, 30.0, "EUR")
+        ("client_id", 1, 120.0 * GIB, 60.0 * GIB, GIB, 30.0, "EUR")
     ]
 
 

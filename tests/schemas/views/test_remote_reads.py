@@ -86,6 +86,18 @@ def test_what_keeps_records_on_disk_until_they_are_read() -> None:
     assert picked(rows, "bytes_per_hour", "saved_cost_per_hour") == [(216_000.0, 216_000.0)] * 2
 
 
+def test_a_rate_is_of_the_last_day_and_not_of_the_minutes_of_the_reads() -> None:
+    content = AGED | {"remote_reads": [LATE_READ, read_remotely(7_200, 3_600)]}
+    content["traffic"] = [moved(second, 600, topic="orders") for second in (7_140, 7_140 + 7_140)]
+    rows = view("remote_read_advice", content)
+    assert picked(rows, "bytes", "bytes_per_hour", "lasted_ms") == [(7_200, 3_600.0, 120_000)] * 2
+
+
+def test_reads_of_more_than_a_day_ago_ask_for_nothing() -> None:
+    content = AGED | {"traffic": [moved(7_140 + 86_400, 600, topic="orders")]}
+    assert view("remote_read_advice", content) == []
+
+
 OF_BROKER = broker_config("log.local.retention.ms", "7")
 RETENTIONS: dict[tuple[int | None], dict[str, list[Row]]] = {
     (None,): {"no snapshot": [], "no number": [topic_config("local.retention.ms", "x")]},
@@ -121,9 +133,9 @@ def test_an_age_that_no_known_end_shows() -> None:
 
 OVER_QUOTA = read_remotely(5, 10, **WAITED, over_quota_fetches=1)
 QUOTAS: dict[tuple[Any, ...], dict[str, list[Row]]] = {
-    (1_000, None, 120_000.0): {"clients waited for it": [OVER_QUOTA]},
+    (1_000, None, 2_000.0): {"clients waited for it": [OVER_QUOTA]},
     (): {"clients waited for something else": [read_remotely(5, 10, **WAITED)]},
-    (None, "several_quotas", 120_000.0): {
+    (None, "several_quotas", 4_000.0): {
         "it was altered": [
             OVER_QUOTA,
             read_remotely(65, 10, **WAITED | {"fetch_quota": 2_000}, over_quota_fetches=1),
@@ -134,7 +146,7 @@ QUOTAS: dict[tuple[Any, ...], dict[str, list[Row]]] = {
 
 def test_a_quota_of_remote_reads() -> None:
     raises = "remote_read_advice WHERE advice = 'raise_remote_fetch_quota'"
-    names = ("fetch_quota", "unknown_reason", "empty_time_ms_per_hour")
+    names = ("fetch_quota", "unknown_reason", "empty_time_ms")
     assert_outcomes(in_table("remote_reads", QUOTAS), raises, *names)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ...cases import cases
-from ...rows import HOSTILE, Row, at, choice, crossed, moved, setting
+from ...rows import HOSTILE, Row, at, broker_config, choice, crossed, replicated, row, setting
 from .view_tables import Tables, picked, view
 
 HALF_HOUR_S = 1_800
@@ -93,24 +93,102 @@ def test_each_byte_that_crosses_has_one_step(
 RATES = ("saved_bytes_per_hour", "replica_bytes_per_hour", "saved_cost_per_hour", "currency")
 
 
+GIB = 2**30
+
+
+def written(second: float, size: int, **others: Any) -> Row:
+    """A minute in which clients wrote partition 0 of orders."""
+    return replicated(second, 1, None, **{"topic": "orders", "bytes": size} | others)
+
+
 def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced() -> None:
-    gib = 2**30
     content = {
         "preferred_replicas": [
-            choice(0, gib, **NOBODY_THERE),
-            choice(HALF_HOUR_S - 60, gib, **NOBODY_THERE),
-            choice(-86_400, gib, **NOBODY_THERE),
+            choice(0, GIB, **NOBODY_THERE),
+            choice(HALF_HOUR_S - 60, GIB, **NOBODY_THERE),
+            choice(-86_400, GIB, **NOBODY_THERE),
             STAY,
         ],
-        "traffic": [
-            moved(0, gib, topic="orders"),
-            moved(-3_600, gib, topic="orders"),
-            moved(0, 7, topic="clicks"),
-            moved(0, 7, topic="orders", direction="consumed"),
+        "replication_traffic": [
+            written(0, GIB),
+            written(-3_600, GIB),
+            written(0, 7, topic="clicks"),
+            written(0, 7, partition=1),
+            replicated(0, 1, 2, topic="orders", bytes=7),
         ],
         "settings": [setting("prices.currency", "EUR"), setting("prices.cross_rack_per_gib", 8.0)],
     }
-    assert advised(content, *RATES) == [(4.0 * gib, 2.0 * gib, 16.0, "EUR")]
+    assert advised(content, *RATES) == [(2.0 * GIB, 2.0 * GIB, 16.0, "EUR")]
+    assert advised(content, "saved_bytes", "lasted_ms") == [(GIB, HALF_HOUR_S * 1_000)]
+
+
+FETCHED = {0: 7, 1: 8, 2: 9}
+
+
+def test_replicas_are_placed_where_they_spare_more_than_they_fetch() -> None:
+    read = [choice(0, 8, partition=number, **NOBODY_THERE) for number in FETCHED]
+    writes = [written(0, size, partition=number) for number, size in FETCHED.items()]
+    content = {"preferred_replicas": [*read, STAY], "replication_traffic": writes}
+    assert advised(content, "partitions", "saved_bytes") == [("0", 1)]
+    content["replication_traffic"] = writes[1:]
+    assert advised(content, "partitions", "saved_bytes") == [("0", 8)]
+    content["preferred_replicas"] = read[1:]
+    assert advised(content, "advice") == []
+
+
+def test_many_partitions_are_cut() -> None:
+    read = [choice(0, 8, partition=number, **NOBODY_THERE) for number in range(21)]
+    ((partitions,),) = advised({"preferred_replicas": [*read, STAY]}, "partitions")
+    assert partitions == f"{', '.join(map(str, range(20)))}, ..."
+
+
+PLACED = row("replicas", 0, {"broker_id": 2, "topic_id": "t1", "topic": "orders"}, partition=0)
+SELECTS = broker_config("replica.selector.class", "RackAwareReplicaSelector")
+NEXT_DAY_S = 7_200
+
+
+@cases(
+    ("read", "others", "expected"),
+    ("an old client", [choice(0, 8, api_version=8)], {}, "update_client"),
+    (
+        "it was updated",
+        [choice(0, 8, api_version=8), choice(NEXT_DAY_S, 8, **NEAR)],
+        {},
+        None,
+    ),
+    (
+        "it was updated, and reads another topic",
+        [choice(0, 8, api_version=8), choice(NEXT_DAY_S, 8, **NEAR, topic_id="t2", topic="b")],
+        {},
+        "update_client",
+    ),
+    (
+        "it names its rack since",
+        [choice(0, 8, **INFERRED), choice(NEXT_DAY_S, 8, **NEAR)],
+        {},
+        None,
+    ),
+    (
+        "it named no rack a minute before",
+        [choice(0, 8, **INFERRED), choice(60, 8, **NEAR)],
+        {},
+        "set_client_rack",
+    ),
+    ("no replica in its rack", [choice(0, 8, **NOBODY_THERE)], {}, "place_replica"),
+    (
+        "one was placed there",
+        [choice(0, 8, **NOBODY_THERE)],
+        {"replicas": [PLACED], "brokers": [broker(2, "az-b")]},
+        None,
+    ),
+    ("no selector", [choice(0, 8, **NO_SELECTOR)], {}, "set_selector"),
+    ("a selector was set", [choice(0, 8, **NO_SELECTOR)], {"configs": [SELECTS]}, None),
+)
+def test_a_step_that_is_done_is_not_advised(
+    read: list[Row], others: Tables, expected: str | None
+) -> None:
+    content = {"preferred_replicas": [*read, STAY], **others}
+    assert advised(content, "advice") == ([(expected,)] if expected else [])
 
 
 MOVED = [
@@ -140,7 +218,10 @@ def test_a_leader_is_better_where_most_is_read_from_it(
 def test_a_topic_without_a_name_has_its_id_apart(topic: str | None) -> None:
     content = {
         "preferred_replicas": [choice(0, 2**30, topic=topic, **NOBODY_THERE), STAY],
-        "traffic": [moved(0, 7, topic="t1", topic_id=None), moved(0, 9, topic=topic)],
+        "replication_traffic": [
+            written(0, 7, topic="t1", topic_id=None),
+            written(0, 9, topic=topic, topic_id="t1"),
+        ],
     }
     names = ("topic", "unnamed_topic_id", "replica_bytes_per_hour")
     ((name, topic_id, replica_bytes),) = advised(content, *names)

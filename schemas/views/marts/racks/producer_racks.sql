@@ -22,6 +22,10 @@
 --   from current_prices: currency
 --   since: first minute that counts
 --   until: last minute that counts
+--   first_seen: first minute in which it produced
+--   last_seen: last minute in which it produced
+--   last_hour_bytes: record bytes that it produced to the topic in its last hour with it
+--   last_hour_cross_bytes: those that went to a leader in another rack; null: no racks are known
 WITH newest AS (
     SELECT cluster_id, min(event_time) AS since, max(event_time) AS until
     FROM (
@@ -61,6 +65,12 @@ produced AS (
         END AS rack_source,
         traffic.broker_rack,
         traffic.bytes,
+        traffic.event_time,
+        max(traffic.event_time) OVER (
+            PARTITION BY
+                traffic.cluster_id, traffic.principal, traffic.client_id, traffic.topic,
+                CASE WHEN traffic.topic IS NULL THEN traffic.topic_id END
+        ) AS last_produced,
         newest.since,
         newest.until
     FROM traffic
@@ -73,7 +83,15 @@ produced AS (
     WHERE traffic.direction = 'produced'
 ),
 known AS (
-    SELECT produced.*, unknown.nearest_racks
+    SELECT
+        produced.*,
+        unknown.nearest_racks,
+        CASE
+            WHEN unknown.nearest_racks IS NOT NULL THEN NULL
+            WHEN produced.client_rack <> produced.broker_rack THEN produced.bytes
+            WHEN produced.client_rack = produced.broker_rack THEN 0
+        END AS cross_bytes,
+        produced.event_time > produced.last_produced - INTERVAL '1' HOUR AS is_in_last_hour
     FROM produced
     LEFT JOIN unknown_racks AS unknown USING (cluster_id, client_rack)
 ),
@@ -88,13 +106,9 @@ summed AS (
         client_rack,
         rack_source,
         sum(bytes) AS bytes,
-        sum(
-            CASE
-                WHEN nearest_racks IS NOT NULL THEN NULL
-                WHEN client_rack <> broker_rack THEN bytes
-                WHEN client_rack = broker_rack THEN 0
-            END
-        ) AS cross_rack_bytes,
+        sum(cross_bytes) AS cross_rack_bytes,
+        sum(CASE WHEN is_in_last_hour THEN bytes ELSE 0 END) AS last_hour_bytes,
+        sum(CASE WHEN is_in_last_hour THEN cross_bytes END) AS last_hour_cross_bytes,
         sum(
             CASE
                 WHEN client_rack IS NULL OR broker_rack IS NULL OR nearest_racks IS NOT NULL
@@ -104,7 +118,9 @@ summed AS (
         ) AS unknown_rack_bytes,
         max(nearest_racks) AS nearest_racks,
         max(since) AS since,
-        max(until) AS until
+        max(until) AS until,
+        min(event_time) AS first_seen,
+        max(event_time) AS last_seen
     FROM known
     GROUP BY ALL
 )
