@@ -92,7 +92,8 @@ SELECT
     sum(avoidable_bytes) AS avoidable_bytes,
     sum(cross_rack_cost) AS cross_rack_cost,
     sum(avoidable_cost) AS avoidable_cost,
-    max(currency) AS currency
+    max(currency) AS currency,
+    min(hour) AS first_hour
 FROM rack_traffic_by_hour
 WHERE {of_cluster} AND hour >= date_trunc('hour', {since})
 """

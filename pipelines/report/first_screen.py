@@ -348,6 +348,7 @@ def _costs(scope: Scope, sections: Sequence[ReportSection]) -> Block:
         return Block(title, (sentence, *total))
     advice = next((each.advice for each in sections if each.title == rack_traffic.TITLE), "")
     action = advice.removeprefix("First: ")
+    title += f" since {texts.moment(rows[0]['first_hour'])} UTC"
     sentences = (*_cost_sentences(rows[0]), *total)
     return Block(title, sentences, texts.capitalized(action))
 

@@ -77,8 +77,9 @@ _CROSSING = (
 def section(scope: Scope) -> ReportSection:
     """Heat maps of the report's hours, and steps by the bytes they would save."""
     pairs, steps = scope.rows(PAIRS), scope.ask(STEPS)
+    first = min((row["first_hour"] for row in pairs), default=None)
     return ReportSection(
-        time_range=texts.time_range(*scope.extent(_TABLE)),
+        time_range=texts.time_range(first, scope.extent(_TABLE)[1]),
         sentences=(_sentence(pairs),),
         advice=f"First: {_step(steps[0])}." if steps else "No other step would save bytes.",
         charts=tuple(_charts(pairs)),

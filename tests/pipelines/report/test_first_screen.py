@@ -11,6 +11,7 @@ from quotaflow.pipelines.report import rack_traffic
 from quotaflow.pipelines.report.first_screen import Block, blocks, to_dos
 from quotaflow.pipelines.report.page import page
 from quotaflow.pipelines.report.section import ReportSection
+from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...rows import Row, altered, at, moved, setting
@@ -94,13 +95,25 @@ def test_costs_are_amounts_with_prices(warehouse: Warehouse) -> None:
     settings = [setting(f"prices.{name}", value) for name, value in prices.items()]
     make_tables(warehouse, {**tables, "settings": settings, "traffic": [moved(0, 2**31)]})
     racks = ReportSection(rack_traffic.TITLE, advice="First: set client.rack=a.")
-    _, cost = blocks(scope(warehouse), (racks,))
+    # Costs are by hour: the first one began before the time of the report.
+    _, cost = blocks(scope(warehouse, since=at(1_800)), (racks,))
+    assert cost.title == f"What it costs since {texts.moment(at(0))} UTC"
     assert cost.sentences[1:] == (
         "Bytes between racks cost 0.50 EUR.",
         "Clients and topics cost 4.00 EUR: 4.00 EUR "
         "produced, 0.00 EUR between racks. No client or topic pays for replication between racks.",
     )
     assert cost.action == "Set client.rack=a."
+
+
+def test_bytes_between_racks_have_the_time_of_their_hours(warehouse: Warehouse) -> None:
+    later = rack_row(2**30) | {"event_time": at(2_400)}
+    steps = dict.fromkeys(("replica_advice", "producer_rack_advice", "client_racks"), [])
+    tables = {"rack_traffic": [rack_row(2**30), later], "preferred_replicas": [], "settings": []}
+    make_tables(warehouse, tables | steps)
+    section = rack_traffic.section(scope(warehouse, since=at(1_800)))
+    assert section.sentences[0].startswith("Consumers read 4.3 GB")
+    assert section.time_range == texts.time_range(at(0), at(2_400))
 
 
 def test_each_alarm_has_one_action_and_the_worst_comes_first() -> None:
