@@ -46,8 +46,8 @@ def _parts(row: Row) -> str:
     of_broker = texts.duration(broker)
     if broker > mean:
         return (
-            f"{text}. The broker measured {of_broker} on average in that minute. These are averages "
-            "of different requests: a client averages over a time of its own."
+            f"{text}. The broker measured {of_broker} on average in that minute. "
+            "These are averages of different requests: a client averages over a time of its own."
         )
     parts = [f"{of_broker} in the broker"]
     if row["throttle_avg_ms"]:

@@ -382,8 +382,8 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
         (
             30.0,
             "The client measured 8 ms on average. The broker measured 30 ms on average in that "
-            "minute. These are averages of different requests: a client averages over a time of its "
-            "own",
+            "minute. These are averages of different requests: a client averages over a time of "
+            "its own",
         ),
     ],
 )

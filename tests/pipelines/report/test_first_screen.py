@@ -108,9 +108,9 @@ def test_costs_are_amounts_with_prices(warehouse: Warehouse) -> None:
 
 def test_bytes_between_racks_have_the_time_of_their_hours(warehouse: Warehouse) -> None:
     later = rack_row(2**30) | {"event_time": at(2_400)}
-    steps = dict.fromkeys(("replica_advice", "producer_rack_advice", "client_racks"), [])
-    tables = {"rack_traffic": [rack_row(2**30), later], "preferred_replicas": [], "settings": []}
-    make_tables(warehouse, tables | steps)
+    empty = ("replica_advice", "producer_rack_advice", "client_racks", "preferred_replicas")
+    tables: dict[str, list[Row]] = {name: [] for name in (*empty, "settings")}
+    make_tables(warehouse, tables | {"rack_traffic": [rack_row(2**30), later]})
     section = rack_traffic.section(scope(warehouse, since=at(1_800)))
     assert section.sentences[0].startswith("Consumers read 4.3 GB")
     assert section.time_range == texts.time_range(at(0), at(2_400))
