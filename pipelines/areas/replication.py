@@ -22,7 +22,7 @@ TABLES = (
     "reassignments",
     "replication_throttles",
     "throttle_checks",
-    "min_isr_shrinks",
+    "isr_shrinks",
     "broker_degradation",
 )
 
@@ -55,8 +55,8 @@ SELECT cluster_id, topic, partition, event_time, in_sync, replicas, min_in_sync,
 FROM (
     SELECT *, row_number() OVER (
         PARTITION BY cluster_id, topic, partition ORDER BY event_time DESC) AS nth
-    FROM min_isr_shrinks
-    WHERE {of_cluster} AND {is_topic} AND {in_day:event_time}
+    FROM isr_shrinks
+    WHERE {of_cluster} AND {is_topic} AND {in_day:event_time} AND in_sync <= min_in_sync
 ) AS shrinks
 WHERE nth = 1 AND ended_at IS NULL
 """
@@ -189,7 +189,7 @@ UNDER_MIN_ISR = RowProblem(
     severity=NOW,
     subjects="partitions with too few replicas in sync",
     subject=("topic", "partition"),
-    table="min_isr_shrinks",
+    table="isr_shrinks",
     question=_SHRUNK.where("in_sync < min_in_sync"),
     summary=lambda rows: f"PRODUCE with acks=all fails for {_partitions(rows)}.",
     action=lambda _: "`quotaflow show replica_lag` has the followers that are behind.",
@@ -199,7 +199,7 @@ AT_MIN_ISR = RowProblem(
     severity=SOON,
     subjects="partitions with no spare replica in sync",
     subject=("topic", "partition"),
-    table="min_isr_shrinks",
+    table="isr_shrinks",
     question=_SHRUNK.where("in_sync >= min_in_sync"),
     summary=lambda rows: f"One more failure stops PRODUCE with acks=all to {_partitions(rows)}.",
     action=UNDER_MIN_ISR.action,

@@ -26,7 +26,7 @@ TABLES_OF = {
     "lag": ("why_groups_lag",),
     **dict.fromkeys(
         ("unavailable", "under_min_isr", "under_replicated"),
-        ("current_replicas", "min_isr_shrinks"),
+        ("current_replicas", "isr_shrinks"),
     ),
     "move_stalled": ("reassignments", "current_replicas", "throttle_checks"),
 }

@@ -113,9 +113,11 @@ shrunk AS (
         shrinks.broker_id,
         shrinks.topic_id,
         shrinks.partition
-    FROM min_isr_shrinks AS shrinks
+    FROM isr_shrinks AS shrinks
     INNER JOIN replication_time AS newest USING (cluster_id)
-    WHERE unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
+    WHERE
+        shrinks.in_sync <= shrinks.min_in_sync
+        AND unix_micros(shrinks.event_time) > unix_micros(newest.event_time) - 3600000000
 ),
 waits AS (
     SELECT

@@ -170,4 +170,4 @@ def test_a_partition_shrinks_where_it_should_have_more(
 ) -> None:
     content = {"topics": [NAMED | {"is_removed": False}], "replicas": replicas}
     content |= {"replication_throttles": MOVES, "reassignment_changes": changes}
-    assert len(view("min_isr_shrinks", content)) == shrunk
+    assert len(view("isr_shrinks", content)) == shrunk

@@ -1,5 +1,6 @@
-"""Whose clients suffer when a partition comes down to its least replicas in sync."""
+"""When partitions had fewer replicas in sync, and whose clients suffer at the least number."""
 
+from ...cases import cases
 from ...rows import Row, at, reassigned, replicated, throttled
 from .rate_rows import CAPACITY, MOVES, NOW, demand, sent
 from .view_tables import Picked, Tables, assert_shown, picked, view
@@ -97,7 +98,7 @@ def test_whose_clients_suffer_as_a_partition_shrinks() -> None:
         for case, (changes, replicas, brokers) in OF_BROKERS.items()
     }
     last = f"event_time = TIMESTAMP '{at(NOW - 50).isoformat()}'"
-    assert_shown(cases, f"min_isr_shrinks WHERE {last} ORDER BY broker_id", "broker_id")
+    assert_shown(cases, f"isr_shrinks WHERE {last} ORDER BY broker_id", "broker_id")
 
 
 def test_clients_of_a_broker_suffer_no_more_from_what_moved_away() -> None:
@@ -123,3 +124,27 @@ def test_a_partition_that_shrinks_again_and_again_is_one() -> None:
     other |= {"replication_throttles": MOVES, "reassignment_changes": [*flaps, *others]}
     shrinks = view("broker_degradation", other)
     assert sorted(picked(shrinks, "broker_id", "shrunk_partitions")) == [(n, 3) for n in (1, 2, 3)]
+
+
+SHRUNK = [*in_sync(NOW - 50.13, 1, 2), *in_sync(NOW - 50, 1, 2, 3)]
+
+
+@cases(
+    ("changes", "least", "expected"),
+    ("with one to spare", SHRUNK, "1", [(3, 2, 1, at(NOW - 50))]),
+    ("to the least", SHRUNK, "2", [(3, 2, 2, at(NOW - 50))]),
+    ("not back yet", SHRUNK[:2], "1", [(3, 2, 1, None)]),
+    ("it only grew", SHRUNK[2:], "1", []),
+)
+def test_a_shrink_that_lasts_an_instant_is_seen(
+    changes: list[Row], least: str, expected: Picked
+) -> None:
+    content = {"topics": [TOPIC], "replicas": SEEN, "configs": [LEAST | {"config_value": least}]}
+    content |= {"reassignment_changes": changes}
+    shrinks = view("isr_shrinks ORDER BY broker_id", content)
+    assert {row["broker_id"] for row in shrinks} == ({1, 2, 3} if expected else set())
+    names = ("in_sync_before", "in_sync", "min_in_sync", "ended_at")
+    assert picked(shrinks, *names) == expected * 3
+    degraded = view("broker_degradation", content | {"replication_throttles": MOVES})
+    is_least = any(in_sync <= min_in_sync for _, in_sync, min_in_sync, _ in expected)
+    assert bool(degraded) == is_least

@@ -1,14 +1,13 @@
 -- kind: mart
--- grain: one row per shrink of an ISR to min.insync.replicas or below, and broker with a replica of the
---   partition
+-- grain: one row per shrink of an ISR, and broker with a replica of the partition
 -- area: replication
 -- level: sampled_log
--- question: Shrunk partitions. When did partitions come down to min.insync.replicas?
+-- question: Shrunk partitions. When did partitions have fewer replicas in sync, and when again all?
 -- description: When a leader requested fewer in-sync replicas (ALTER_PARTITION) than before and than
---   the partition should have, and no more than min.insync.replicas. The number before comes from
---   earlier requests and the last snapshot; without one the view shows no shrink. A broker counts if it
---   was in sync before or after, or had a replica by the snapshots of that time or by the last move
---   requested, unless a move had removed it.
+--   the partition should have. PRODUCE with acks=all needs min_in_sync of them. The number before comes
+--   from earlier requests and the last snapshot; without one the view shows no shrink. A broker counts
+--   if it was in sync before or after, or had a replica by the snapshots of that time or by the last
+--   move requested, unless a move had removed it.
 -- history: reassignment_changes
 -- columns:
 --   from reassignment_changes: cluster_id
@@ -156,7 +155,6 @@ shrunk AS (
         AND in_order.in_sync < in_order.in_sync_before
         AND in_order.in_sync
             < coalesce(targets.replicas, assigned.replicas, in_order.in_sync_before)
-        AND in_order.in_sync <= coalesce(of_topic.min_in_sync, of_brokers.min_in_sync, 1)
 ),
 candidates AS (
     SELECT cluster_id, topic_id, partition, node
