@@ -66,16 +66,6 @@ _REPORTED = (
     "(SELECT topic_id FROM topic_ids WHERE {of_cluster} AND {is_topic}) LIMIT 1"
 )
 """Whether leaders reported replicas in sync: without that no partition shrank."""
-_ADDED = """
-SELECT cluster_id, topic, partition, broker_id, true AS is_added
-FROM (
-    SELECT *, row_number() OVER (
-        PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time DESC) AS nth
-    FROM moving_replicas
-) AS changes
-WHERE nth = 1 AND NOT is_removed AND role = 'adding'
-"""
-"""Replicas that a move adds, by the last snapshot."""
 EVERY_MOVE = Question(
     "SELECT * FROM reassignments WHERE {of_cluster}",
     "requested_time DESC, topic, partition, replica_id",
@@ -170,10 +160,10 @@ OUT_OF_SYNC = RowProblem(
     table="current_replicas",
     question=Question(
         "SELECT cluster_id, topic_id, topic, partition, "
-        "CAST(count(*) AS BIGINT) AS out_of_sync, min(valid_from) AS valid_from "
-        f"FROM current_replicas LEFT JOIN ({_ADDED.strip()}) AS moves "
-        "USING (cluster_id, topic, partition, broker_id) "
-        "WHERE {of_cluster} AND {is_topic} AND NOT is_in_sync AND is_added IS NULL "
+        "CAST(count(*) AS BIGINT) AS out_of_sync, min(coalesce(since, valid_from)) AS since, "
+        "bool_and(since IS NOT NULL) AS is_since_known FROM current_replicas "
+        "WHERE {of_cluster} AND {is_topic} AND NOT is_in_sync "
+        "AND move_role IS DISTINCT FROM 'adding' "
         "GROUP BY cluster_id, topic_id, topic, partition",
         "topic, partition",
     ),
@@ -294,10 +284,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
             counted(row["out_of_sync"], "replica"),
             noun(row["out_of_sync"], "has", "have"),
         )
+        or_before = "" if row["is_since_known"] else " or before"
         yield OUT_OF_SYNC.of_row(
             row,
             f"{replicas} of {row['topic']}-{row['partition']} {verb} been out of sync since "
-            f"{moment(row['valid_from'])}.",
+            f"{moment(row['since'])}{or_before}.",
             "check the brokers that fall behind (`quotaflow show current_replicas`)",
         )
 

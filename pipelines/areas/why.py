@@ -69,7 +69,7 @@ AREAS: tuple[WhyArea, ...] = (
 """Every area is asked about every name."""
 
 _OTHERS = {
-    *("current_client_quotas", "current_replicas", "moving_replicas"),
+    *("current_client_quotas", "current_replicas"),
     *("rejected_pushes", "error_names", "producer_id_offenders"),
 }
 """What areas read beside their tables."""

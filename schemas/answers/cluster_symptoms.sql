@@ -22,8 +22,8 @@
 --   broker_id INT: broker that is slow; null: another subject
 --   symptom STRING: slow, rebalances, unavailable (a partition has no leader), under_min_isr (fewer
 --     replicas in sync than min.insync.replicas) or under_replicated
---   since TIMESTAMP: start of the symptom; of replicas when a snapshot saw the first of them out of
---     sync
+--   since TIMESTAMP: start of the symptom; of replicas when the first of them was out of sync, as
+--     current_replicas has it, or when a snapshot saw it first
 --   until TIMESTAMP: end of the symptom, or when it was last known
 --   is_ongoing BOOLEAN: it was there when the cluster's tables end
 --   requests BIGINT: of the clients that wait for a broker; null: another symptom
@@ -257,7 +257,7 @@ missing AS (
         replicas.topic,
         replicas.partition,
         replicas.broker_id,
-        replicas.valid_from,
+        coalesce(replicas.since, replicas.valid_from) AS since,
         partitions.replicas,
         partitions.in_sync,
         partitions.leader_id,
@@ -314,7 +314,7 @@ replica_causes AS (
         symptom,
         cause,
         broker_id,
-        min(valid_from) AS since,
+        min(since) AS since,
         count(*) AS partitions,
         min(
             named_struct(

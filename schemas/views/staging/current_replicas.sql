@@ -2,21 +2,142 @@
 -- grain: one row per replica of a partition
 -- area: cluster
 -- level: admin_api
--- question: Replicas. Which broker has which replica, and is it in sync?
--- description: The state of each replica in the last snapshot.
+-- question: Replicas. Which broker has which replica, is it in sync, and since when?
+-- description: The state of each replica in the last snapshot, and what the request log has about when
+--   it came to be in sync, or out of sync.
+-- history: reassignment_changes
 -- columns:
 --   from replicas: cluster_id, topic_id, topic, partition, broker_id, is_preferred, is_leader,
 --     is_in_sync, is_offline
---   valid_from: time of the snapshot that saw this state first
-SELECT
-    *,
-    event_time AS valid_from
-FROM (
+--   valid_from: time of the snapshot that saw this state first: it began before
+--   since: when is_in_sync became so: when a leader requested it (ALTER_PARTITION), or of a replica that
+--     a move adds when the move was requested; null: see since_unknown
+--   since_unknown: why since is null, as a code: no_request (the request log does not show it) or
+--     changed_later (a request after valid_from says otherwise); null: since is known
+--   move_role: what an ongoing move does with the replica: adding or removing; null: nothing
+WITH states AS (
     SELECT
         *,
+        event_time AS valid_from,
         row_number() OVER (
             PARTITION BY cluster_id, topic_id, partition, broker_id ORDER BY event_time DESC
-        ) AS age
+        ) AS age,
+        lead(event_time) OVER (
+            PARTITION BY cluster_id, topic_id, partition, broker_id ORDER BY event_time
+        ) AS valid_to,
+        min(event_time) OVER (PARTITION BY cluster_id, topic_id, partition) AS partition_seen
     FROM replicas
-) AS aged
-WHERE age = 1 AND NOT is_removed
+),
+latest AS (
+    SELECT * FROM states WHERE age = 1 AND NOT is_removed
+),
+moves AS (
+    SELECT cluster_id, topic, partition, broker_id, role AS move_role
+    FROM (
+        SELECT
+            *,
+            row_number() OVER (
+                PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time DESC
+            ) AS age
+        FROM moving_replicas
+    ) AS aged
+    WHERE age = 1 AND NOT is_removed
+),
+placements AS (
+    SELECT
+        cluster_id, topic, partition, replica_id AS broker_id, max(event_time) AS requested_at
+    FROM reassignment_changes
+    WHERE change = 'requested' AND error_code = 0
+    GROUP BY cluster_id, topic, partition, replica_id
+),
+-- A replica is new to a move that was requested when snapshots knew the partition without it.
+placed AS (
+    SELECT
+        states.cluster_id,
+        states.topic_id,
+        states.partition,
+        states.broker_id,
+        max(placements.requested_at) AS requested_at,
+        bool_and(
+            states.partition_seen <= placements.requested_at
+            AND (
+                states.is_removed
+                OR states.event_time > placements.requested_at
+                OR coalesce(states.valid_to <= placements.requested_at, FALSE)
+            )
+        ) AS is_new
+    FROM states
+    INNER JOIN placements USING (cluster_id, topic, partition, broker_id)
+    GROUP BY states.cluster_id, states.topic_id, states.partition, states.broker_id
+),
+reports AS (
+    SELECT cluster_id, topic_id, partition, event_time, array_agg(DISTINCT replica_id) AS nodes
+    FROM reassignment_changes
+    WHERE change = 'in_sync' AND error_code IN (0, 108)
+    GROUP BY cluster_id, topic_id, partition, event_time
+),
+reported AS (
+    SELECT
+        latest.cluster_id,
+        latest.topic_id,
+        latest.partition,
+        latest.broker_id,
+        reports.event_time,
+        array_contains(reports.nodes, latest.broker_id) AS was_in
+    FROM latest
+    INNER JOIN reports USING (cluster_id, topic_id, partition)
+),
+in_order AS (
+    SELECT
+        *,
+        lag(was_in) OVER (
+            PARTITION BY cluster_id, topic_id, partition, broker_id ORDER BY event_time
+        ) AS was_in_before,
+        row_number() OVER (
+            PARTITION BY cluster_id, topic_id, partition, broker_id ORDER BY event_time DESC
+        ) AS nth
+    FROM reported
+),
+logged AS (
+    SELECT
+        cluster_id,
+        topic_id,
+        partition,
+        broker_id,
+        bool_or(CASE WHEN nth = 1 THEN was_in END) AS is_in,
+        max(event_time) AS reported_at,
+        min(CASE WHEN was_in THEN event_time END) AS first_in_at,
+        max(CASE WHEN was_in <> was_in_before THEN event_time END) AS changed_at
+    FROM in_order
+    GROUP BY cluster_id, topic_id, partition, broker_id
+),
+timed AS (
+    SELECT
+        latest.*,
+        moves.move_role,
+        logged.is_in <> latest.is_in_sync AND logged.reported_at > latest.valid_from
+            AS is_changed_later,
+        CASE
+            WHEN logged.is_in <> latest.is_in_sync THEN NULL
+            WHEN NOT latest.is_in_sync
+                AND (placed.is_new OR moves.move_role = 'adding')
+                AND (logged.changed_at IS NULL OR logged.changed_at < placed.requested_at)
+                THEN placed.requested_at
+            WHEN logged.changed_at IS NOT NULL THEN logged.changed_at
+            WHEN logged.is_in AND placed.is_new AND logged.first_in_at >= placed.requested_at
+                THEN logged.first_in_at
+        END AS since
+    FROM latest
+    LEFT JOIN moves USING (cluster_id, topic, partition, broker_id)
+    LEFT JOIN placed USING (cluster_id, topic_id, partition, broker_id)
+    LEFT JOIN logged USING (cluster_id, topic_id, partition, broker_id)
+)
+
+SELECT
+    *,
+    CASE
+        WHEN since IS NOT NULL THEN NULL
+        WHEN is_changed_later THEN 'changed_later'
+        ELSE 'no_request'
+    END AS since_unknown
+FROM timed
