@@ -48,7 +48,9 @@ def sql(
     catalog may. Conf bounds its memory (warehouse.query_memory_mb) and time
     (warehouse.query_timeout_s; 60 s on a terminal, if conf has none).
 
-    Example: quotaflow sql "SELECT principal, count(*) AS n FROM requests GROUP BY 1 ORDER BY n"
+    Count requests by sum(weight): count(*) counts lines, which are fewer where ingest samples.
+
+    Example: quotaflow sql "SELECT principal, sum(weight) AS n FROM requests GROUP BY 1 ORDER BY n"
 
     Example: quotaflow sql -f hourly.sql --csv
 

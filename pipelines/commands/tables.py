@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quotaflow.pipelines.commands import options
+from quotaflow.pipelines.commands import index, options
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.reference import catalogue
 from quotaflow.pipelines.terminal import bars, grid, output, progress, texts, times
@@ -72,7 +72,11 @@ def tables(
     """
     width = grid.screen_width()
     if word:
-        hits = catalogue.search(word, output.note)
+        try:
+            hits = catalogue.search(word, output.note)
+        except catalogue.NoRelationError as error:
+            others = "; ".join(catalogue.other_answers(word, index.COMMANDS))
+            raise catalogue.NoRelationError(f"{error}; {others}") from None
         if layout == Layout():
             output.lines(catalogue.hit_lines(hits, width or _PIPE_WIDTH))
         else:

@@ -1,9 +1,10 @@
 """What the commands tables and describe say about tables and views."""
 
 import re
+import shlex
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -177,6 +178,20 @@ def questions(words: Iterable[str]) -> Iterator[str]:
     for question, answer in having[:_MOST_QUESTIONS]:
         is_query = answer == _QUERY
         yield f"docs/questions.md has {answer}: {question}" if is_query else f"{question} {answer}"
+
+
+def other_answers(words: Sequence[str], commands: Mapping[str, str]) -> Iterator[str]:
+    """What may answer words that no table, view or column has: a question, a command, or why.
+
+    `commands` has the summary of each.
+    """
+    terms = [word.lower() for word in words if word.lower() not in _FILLERS | _NONE]
+    yield from questions(words)
+    about = [name for name, text in commands.items() if terms and _has(f"{name} {text}", terms)]
+    yield from (f"`quotaflow {each}` may help" for each in about[:_MOST_QUESTIONS])
+    name = shlex.quote(values.visible(" ".join(words)))
+    yield f"`quotaflow why {name}` asks about a client, group, topic or broker of that name"
+    yield "`quotaflow --help` lists commands"
 
 
 @cache

@@ -37,6 +37,7 @@ from ...rows import at, counted, limited, quota, times
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 QUESTIONS = tomllib.loads((GOLDEN / "questions.toml").read_text("utf-8"))
+AGE = "How old is the data (its age, freshness)? `quotaflow status`\n"
 FEW = ("show", "requests", "--where", "broker_id < 30")
 HOSTILE = "[bold]a[/bold]\x1b[31m\x9b2J\r\n\u202eb"
 
@@ -194,8 +195,17 @@ def test_a_reader_finds_the_table_that_answers(words: str, answer: str) -> None:
         "users without a quota",
         "docs/questions.md has a query: Which users (principals) have no quota of their own?\n",
     ),
-    ("a command", "how old data", "How old is the data (its age)? `quotaflow status`\n"),
-    ("a command, in a noun", "data age", "How old is the data (its age)? `quotaflow status`\n"),
+    ("a command", "how old data", AGE),
+    (
+        "a command, in another noun",
+        "freshness",
+        AGE,
+    ),
+    (
+        "a command, in a noun",
+        "data age",
+        AGE,
+    ),
     ("a table answers", "unused quotas", ""),
 )
 def test_a_search_ends_with_the_query_or_command_of_its_question(
@@ -242,6 +252,19 @@ def test_a_wrong_name_comes_with_what_is_about_it(table_command: Command) -> Non
 def test_a_word_that_nothing_has_is_an_error(command: Command) -> None:
     assert "did you mean quota_usage?" in command.error("tables", "quota_usge", code=1)
     assert "`quotaflow show TABLE --since 24h`" in command.error("tables", "yesterday", code=1)
+
+
+@cases(
+    ("words", "noted"),
+    ("a name", ["dave"], "`quotaflow why dave` asks about a client, group, topic or broker"),
+    ("no word of anything", ["zzz", "yyy"], "; `quotaflow --help` lists commands\n"),
+    ("the summary of a command", ["html"], "`quotaflow report` may help"),
+    ("a hostile name", ["$(zzz)"], "`quotaflow why '$(zzz)'`"),
+)
+def test_what_no_table_has_may_be_answered_by_a_command(
+    command: Command, words: list[str], noted: str
+) -> None:
+    assert noted in command.error("tables", *words, code=1)
 
 
 def test_where_nothing_has_all_words_what_has_most_is_listed(command: Command) -> None:
