@@ -165,8 +165,7 @@ lock: $(READY) ## requirements*.txt: all packages of a release, with sums; conf/
 	for extra in kerberos iam; do $(PYTHON) .ci/release/further.py requirements.txt .venv/release/$$extra.txt \
 	  > requirements-$$extra.txt; done
 
-# What the site is made with. The pages of docs/reference are made from the code; the dictionary,
-# which `quotaflow describe` prints, is only in the site.
+# What the site is made with. The pages of docs/reference are made from the code.
 SITE := .venv/docs/bin
 $(SITE)/sphinx-build:
 	@$(PYTHON) -m venv .venv/docs

@@ -14,8 +14,8 @@ _HEAD = """\
 # What quotaflow does, and what shows it
 
 This page is for engineers who evaluate quotaflow. It answers: what does quotaflow do, and which
-test shows it on a real cluster? `quotaflow demo` shows the tables: it fails if one has no rows at
-its end.
+test shows it on a real
+cluster? `quotaflow demo` shows the tables: it fails if one has no rows at its end.
 
 | feature | test |
 | --- | --- |
