@@ -64,8 +64,8 @@ def test_versions_in_use() -> None:
         "client_software_name": "apache-kafka-java",
         "client_software_version": "4.3.1",
         "version_number": 4_003_001,
+        "newer_version": None,
         "principals": ["User:alice", "User:bob"],
-        "principal_count": 2,
         "client_ids": 2,
         "client_addresses": 2,
         "request_count": 12,
@@ -79,6 +79,19 @@ def test_versions_in_use() -> None:
     )
     assert (unknown["client_software_name"], unknown["request_count"]) == ("unknown", 1)
     assert (librdkafka["version_number"], unknown["version_number"]) == (2_005_000, None)
+
+
+def test_an_old_version_has_the_newest_of_its_library() -> None:
+    used = ("2.9.0", "2.10.0", "dev")
+    lines = [request(1, "PRODUCE", client_software_version=text) for text in used]
+    lines += [request(1, "PRODUCE", client_software_name="x", client_software_version="1.0")]
+    shown = view("client_versions ORDER BY version_number", {"requests": lines})
+    assert {row["client_software_version"]: row["newer_version"] for row in shown} == {
+        "dev": None,
+        "1.0": None,
+        "2.9.0": "2.10.0",
+        "2.10.0": None,
+    }
 
 
 VERSIONS = {
