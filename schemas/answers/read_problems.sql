@@ -12,6 +12,7 @@
 --   fetch_faults: 2 d
 --   offset_lookups: 2 d
 --   preferred_replicas: 1 d
+--   request_times: 2 d
 -- columns:
 --   from requests: cluster_id, principal, client_id
 --   topic STRING: name of the topic; null: not known
@@ -22,7 +23,7 @@
 --   advice STRING: the first that fits: align_log_starts (the leader has what a follower deleted),
 --     update_client (it requests a refused offset again and again, returns to the leader instead of
 --     going where it is sent, or is a Java client before 3.4, which stays on a lagging follower:
---     KAFKA-14379), extend_retention (it reads too late: the leader deleted the records too),
+--     KAFKA-14379; its last hour has the version still), extend_retention (it reads too late: the leader deleted the records too),
 --     check_offsets (past the end of the leader: offsets of another topic, or lost records),
 --     check_replication (broker_id lags) or refresh_metadata (the broker it fetches from no longer
 --     leads); null: the rest heals by itself
@@ -165,6 +166,7 @@ software AS (
         principal,
         client_id,
         max(client_software_name) AS client_software_name,
+        max(version_number) AS greatest_number,
         -- By number, as in client_versions: 2.9.0 is before 2.10.0.
         (
             min(
@@ -177,41 +179,73 @@ software AS (
     FROM faults
     GROUP BY cluster_id, principal, client_id
 ),
-advised AS (
+timed AS (
+    SELECT
+        *,
+        max(event_time) OVER (PARTITION BY cluster_id, principal, client_id) AS last_seen
+    FROM request_times
+    WHERE api = 'FETCH'
+),
+used AS (
+    SELECT cluster_id, principal, client_id, explode(software) AS library
+    FROM timed
+    WHERE event_time > last_seen - INTERVAL '1' HOUR
+),
+newest_versions AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        min(version_number(library.version)) AS version_number
+    FROM used
+    GROUP BY cluster_id, principal, client_id
+),
+known AS (
     SELECT
         counted.*,
         software.client_software_name,
         software.client_software_version,
-        CASE
-            WHEN counted.answers_leader_has > 0 THEN 'align_log_starts'
-            WHEN counted.spin_answers > 0 THEN 'update_client'
-            WHEN counted.redirect_loop_answers > 0 AND counted.failed_redirect_answers = 0
-                THEN 'update_client'
-            WHEN counted.answers_none_has > 0 THEN 'extend_retention'
-            WHEN counted.too_large_answers > 0 THEN 'check_offsets'
-            WHEN counted.lagging_minutes > 0
-                AND software.client_software_name = 'apache-kafka-java'
-                AND TRY_CAST(split_part(software.client_software_version, '.', 1) AS INT) * 1000
-                    + TRY_CAST(split_part(software.client_software_version, '.', 2) AS INT)
-                    -- Confluent's 7.4.0-ccs is Kafka 3.4.0.
-                    < CASE
-                        WHEN software.client_software_version LIKE '%-ccs'
-                            OR software.client_software_version LIKE '%-ce'
-                            THEN 7004
-                        ELSE 3004
-                    END
-                THEN 'update_client'
-            WHEN counted.unavailable_answers + counted.failed_redirect_answers
-                    + counted.lagging_minutes > 0
-                OR counted.uncommitted_answers >= 10
-                THEN 'check_replication'
-            WHEN counted.stale_metadata_answers >= 10 THEN 'refresh_metadata'
-        END AS advice
+        -- A client that was updated since has a greater version in its last hour.
+        coalesce(newest_versions.version_number > software.greatest_number, FALSE) AS is_updated
     FROM counted
     LEFT JOIN software
         ON counted.cluster_id = software.cluster_id
             AND (counted.principal IS NOT DISTINCT FROM software.principal)
             AND (counted.client_id IS NOT DISTINCT FROM software.client_id)
+    LEFT JOIN newest_versions
+        ON counted.cluster_id = newest_versions.cluster_id
+            AND (counted.principal IS NOT DISTINCT FROM newest_versions.principal)
+            AND (counted.client_id IS NOT DISTINCT FROM newest_versions.client_id)
+),
+advised AS (
+    SELECT
+        *,
+        CASE
+            WHEN answers_leader_has > 0 THEN 'align_log_starts'
+            WHEN spin_answers > 0 AND NOT is_updated THEN 'update_client'
+            WHEN redirect_loop_answers > 0 AND failed_redirect_answers = 0 AND NOT is_updated
+                THEN 'update_client'
+            WHEN answers_none_has > 0 THEN 'extend_retention'
+            WHEN too_large_answers > 0 THEN 'check_offsets'
+            WHEN lagging_minutes > 0
+                AND NOT is_updated
+                AND client_software_name = 'apache-kafka-java'
+                AND TRY_CAST(split_part(client_software_version, '.', 1) AS INT) * 1000
+                    + TRY_CAST(split_part(client_software_version, '.', 2) AS INT)
+                    -- Confluent's 7.4.0-ccs is Kafka 3.4.0.
+                    < CASE
+                        WHEN client_software_version LIKE '%-ccs'
+                            OR client_software_version LIKE '%-ce'
+                            THEN 7004
+                        ELSE 3004
+                    END
+                THEN 'update_client'
+            WHEN unavailable_answers + failed_redirect_answers + lagging_minutes > 0
+                OR uncommitted_answers >= 10
+                THEN 'check_replication'
+            WHEN stale_metadata_answers >= 10 THEN 'refresh_metadata'
+        END AS advice
+    FROM known
 ),
 places AS (
     SELECT

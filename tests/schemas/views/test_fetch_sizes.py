@@ -80,6 +80,25 @@ def test_one_setting_is_advised(sizes: list[Row], expected: tuple[Any, ...] | No
     assert advised(sizes) == ([expected] if expected else [])
 
 
+FULL = fetched(0, 120, 120 * MIB, max_bytes_fetches=110, starved_fetches=9)
+LARGER = {"max_bytes": 8 * MIB, "bound_bytes": None}
+
+
+@cases(
+    ("second", "others", "expected"),
+    ("as before", 7_200, {}, ("raise_fetch_max_bytes", MIB)),
+    ("it was raised just now", 60, LARGER, ("raise_fetch_max_bytes", 8 * MIB)),
+    ("it was raised more than an hour ago", 7_200, LARGER, None),
+    ("another setting was changed then", 7_200, {"min_bytes": 9}, None),
+)
+def test_a_setting_that_was_changed_since_is_not_advised(
+    second: float, others: Row, expected: tuple[Any, ...] | None
+) -> None:
+    sizes = [FULL, fetched(second, 10, 10 * MIB, **others)]
+    advice = picked(view("fetch_advice", {"fetch_sizes": sizes}), *NAMES[:2])
+    assert advice == ([expected] if expected else [])
+
+
 def test_memory_adds_up_over_brokers() -> None:
     limits = {"bound_bytes": 100 * MIB, "partition_max_bytes": 50 * MIB}
     sizes = [idle(**limits, max_response_bytes=MIB, broker_id=n) for n in (1, 2, 3)]

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ...rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute
+from ...cases import cases
+from ...rows import HOSTILE, Row, at, choice, fault, lookup, replica_minute, row
 from .view_tables import Picked, Tables, assert_outcomes, in_table, picked, view
 
 OLD_JAVA = {"client_software_version": "3.3.2"}
@@ -125,6 +126,26 @@ def test_old_java_clients_stay_on_a_lagging_follower() -> None:
     given = in_table("fetch_faults", outcomes, preferred_replicas=lagging(1, 2, 3, 4))
     names = ("advice", "broker_id", "stays_on_lagging_follower")
     assert_outcomes(given, "read_problems", *names)
+
+
+@cases(
+    ("second", "version", "expected"),
+    ("still", 60, "2.9.0", "update_client"),
+    ("the new one just came", 60, "2.10.0", "update_client"),
+    ("the new one for hours", 7_200, "2.10.0", None),
+    ("another name of a version", 7_200, "dev", "update_client"),
+)
+def test_a_client_that_was_updated_since_is_not_to_be_updated(
+    second: float, version: str, expected: str | None
+) -> None:
+    spin = fault(0, "out_of_range_spin", client_software_version="2.9.0")
+    client = {name: spin[name] for name in ("principal", "client_id")} | {"api": "FETCH"}
+    uses = [
+        row("request_times", seen, client, software=[{"name": "librdkafka", "version": each}])
+        for seen, each in ((0, "2.9.0"), (second, version))
+    ]
+    content = {"fetch_faults": [spin], "request_times": uses}
+    assert read("read_problems", content, "advice") == [(expected,)]
 
 
 def test_the_least_of_several_versions_is_least_by_number() -> None:

@@ -54,6 +54,18 @@ def test_who_asked_is_not_among_them(name: str | None, version: str | None) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("second", "reasons"), [(60, ["switched_off", "too_old"]), (7_200, ["switched_off"])]
+)
+def test_a_client_that_was_updated_is_no_longer_too_old(second: int, reasons: list[str]) -> None:
+    versions = ((0, "3.6.2"), (second, "4.3.1"))
+    seen = [
+        request(at_s, "PRODUCE", **software("apache-kafka-java", each)) for at_s, each in versions
+    ]
+    rows = view("clients_without_telemetry ORDER BY reason", served(seen))
+    assert [row["reason"] for row in rows] == reasons
+
+
 def test_a_program_of_many_client_ids_is_one_row() -> None:
     pods = [f"orders-6f4b7c9d88-{suffix}" for suffix in ("8xmbj", "hqz2x", "bcdfg")]
     seen = [request(n, "PRODUCE", **CLIENT | {"client_id": pod}) for n, pod in enumerate(pods)]

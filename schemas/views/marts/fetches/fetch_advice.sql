@@ -4,7 +4,7 @@
 -- level: sampled_log
 -- question: Fetch settings to change. Which setting slows down the reads of a client or follower?
 -- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
---   day. Rates count only minutes with fetches. Consumers of brokers and of this pipeline are left out
+--   day with the settings of its last hour. Rates count only minutes with fetches. Consumers of brokers and of this pipeline are left out
 --   (protected_principals.is_internal).
 -- columns:
 --   from fetch_sizes: cluster_id, principal, client_id, replica_id
@@ -15,7 +15,7 @@
 --     (answers are full and always begin with the same partition, so others starve) or
 --     raise_replica_fetch_response_max_bytes (the answers of a follower end at that limit)
 --   setting: name of the config to change; null for rotate_partitions
---   current_value: its greatest value in the last day, in bytes
+--   current_value: its greatest value, in bytes
 --   recommended_value: value to set, in bytes
 --   trade_off: what gets worse with the change, as a reason code, which says which of the next
 --     columns are its evidence; null: nothing
@@ -37,6 +37,32 @@ WITH newest AS (
     SELECT cluster_id, max(event_time) AS event_time
     FROM fetch_sizes
     GROUP BY cluster_id
+),
+dated AS (
+    SELECT
+        sizes.*,
+        max(sizes.event_time) OVER (
+            PARTITION BY sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id
+        ) AS last_fetch
+    FROM fetch_sizes AS sizes
+    INNER JOIN newest USING (cluster_id)
+    WHERE unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
+),
+settings_now AS (
+    SELECT
+        cluster_id,
+        principal,
+        client_id,
+        replica_id,
+        min(max_bytes) AS least_max_bytes,
+        max(max_bytes) AS greatest_max_bytes,
+        min(partition_max_bytes) AS least_partition_max_bytes,
+        max(partition_max_bytes) AS greatest_partition_max_bytes,
+        min(min_bytes) AS least_min_bytes,
+        max(min_bytes) AS greatest_min_bytes
+    FROM dated
+    WHERE event_time > last_fetch - INTERVAL '1' HOUR
+    GROUP BY cluster_id, principal, client_id, replica_id
 ),
 brokers_of AS (
     SELECT
@@ -64,15 +90,25 @@ brokers_of AS (
         max(sizes.partition_max_bytes) AS partition_max_bytes,
         max(sizes.min_bytes) AS min_bytes,
         max(sizes.max_wait_ms) AS max_wait_ms
-    FROM fetch_sizes AS sizes
-    INNER JOIN newest USING (cluster_id)
+    FROM dated AS sizes
+    INNER JOIN settings_now AS kept
+        ON sizes.cluster_id = kept.cluster_id
+            AND (sizes.principal IS NOT DISTINCT FROM kept.principal)
+            AND (sizes.client_id IS NOT DISTINCT FROM kept.client_id)
+            AND (sizes.replica_id IS NOT DISTINCT FROM kept.replica_id)
+            -- What other settings brought says nothing of those that are set now.
+            AND coalesce(sizes.max_bytes BETWEEN kept.least_max_bytes AND kept.greatest_max_bytes, TRUE)
+            AND coalesce(
+                sizes.partition_max_bytes
+                BETWEEN kept.least_partition_max_bytes AND kept.greatest_partition_max_bytes,
+                TRUE
+            )
+            AND coalesce(sizes.min_bytes BETWEEN kept.least_min_bytes AND kept.greatest_min_bytes, TRUE)
     LEFT JOIN protected_principals AS internal
         ON sizes.cluster_id = internal.cluster_id
             AND sizes.principal = internal.principal
             AND internal.is_internal
-    WHERE
-        unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
-        AND (sizes.replica_id IS NOT NULL OR internal.principal IS NULL)
+    WHERE sizes.replica_id IS NOT NULL OR internal.principal IS NULL
     GROUP BY ALL
 ),
 summed AS (

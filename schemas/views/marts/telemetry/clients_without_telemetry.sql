@@ -4,7 +4,8 @@
 -- area: telemetry
 -- level: whole_log
 -- question: Clients without telemetry. Which clients push no metrics, and why?
--- description: Which clients push no metrics (KIP-714), and why. Programs of brokers and of this pipeline
+-- description: Which clients push no metrics (KIP-714), and why, by the software of the last hour of each
+--   client. Programs of brokers and of this pipeline
 --   are left out (protected_principals.is_internal).
 -- history: telemetry_subscriptions
 -- columns:
@@ -37,6 +38,12 @@ clients AS (
     FROM used
     GROUP BY cluster_id, principal, client_id, library.name, library.version
 ),
+dated AS (
+    SELECT
+        *,
+        max(last_seen) OVER (PARTITION BY cluster_id, principal, client_id) AS last_request
+    FROM clients
+),
 of_libraries AS (
     SELECT
         *,
@@ -53,7 +60,9 @@ of_libraries AS (
                 THEN 7007
             ELSE 3007
         END AS first_able
-    FROM clients
+    FROM dated
+    -- A client that was updated since has the software of its last hour.
+    WHERE last_seen > last_request - INTERVAL '1' HOUR
 ),
 able AS (
     SELECT
