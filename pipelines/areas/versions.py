@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from quotaflow.pipelines.areas.finding import Finding, client_text
+from quotaflow.pipelines.areas.finding import Finding, client_text, moment
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.udfs.counted import counted
@@ -17,6 +17,8 @@ _UNNAMED = (None, "", "unknown")
 _CLIENTS = (
     "SELECT principal, client_id, client_software_name, client_software_version, "
     "count(DISTINCT client_address) AS hosts, min(client_address) AS client_address, "
+    "max(event_time) AS last_seen, max(event_time) <= max(max(event_time)) "
+    "OVER (PARTITION BY principal, client_id) - INTERVAL '1' HOUR AS is_past, "
     "CAST(sum(coalesce(weight, 1)) AS BIGINT) AS requests FROM requests "
     "WHERE {of_cluster} AND ({is_client} OR {is_address}) "
     "AND {within:event_time} AND replica_id IS NULL "
@@ -44,10 +46,11 @@ def findings(scope: Scope) -> Iterator[Finding]:
     rows = scope.facts(_CLIENTS)
     versions: dict[str, set[str]] = {}
     for row in rows:
-        if row["client_software_name"] not in _UNNAMED:
+        if row["client_software_name"] not in _UNNAMED and not row["is_past"]:
             versions.setdefault(client_text(row), set()).add(_software(row))
     for row in rows:
-        yield _fact(f"{client_text(row)} runs {_library(row)}.", row)
+        verb = "ran" if row["is_past"] else "runs"
+        yield _fact(f"{client_text(row)} {verb} {_library(row)}.", row)
     for client, several in versions.items():
         if len(several) > 1:
             yield _fact(f"{client} runs several versions: {', '.join(sorted(several))}.", {})
@@ -60,7 +63,8 @@ def error(row: Row) -> str:
 
 def _library(row: Row) -> str:
     hosts = row["client_address"] if row["hosts"] == 1 else counted(row["hosts"], "host")
-    return f"{_software(row)} on {hosts}, and sent {counted(row['requests'], 'request')}"
+    until = f" until {moment(row['last_seen'])}" if row["is_past"] else ""
+    return f"{_software(row)} on {hosts}{until}, and sent {counted(row['requests'], 'request')}"
 
 
 def _software(row: Row) -> str:

@@ -409,6 +409,20 @@ def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, part
     )
 
 
+def test_a_library_that_was_updated_is_past(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    lines = [request(5, "PRODUCE", **BIG | LATE), request(7_200, "PRODUCE", **BIG)]
+    window = used(7_200, "producer_byte_rate", 9.0, **BIG)
+    make_tables(warehouse, {"quota_usage": [window], "requests": lines})
+    rows = rows_of(FolderReader(warehouse), "dave", Period(None, timedelta(hours=3)))
+    client = "User:dave as exports"
+    assert [row["finding"] for row in rows if row["area"] == "clients"] == [
+        f"{client} ran apache-kafka-java 3.5.0 on 10.0.0.7 until {at(5):%Y-%m-%d %H:%M:%S} UTC, "
+        "and sent 1 request.",
+        f"{client} runs apache-kafka-java 4.3.1 on 10.0.0.7, and sent 1 request.",
+    ]
+
+
 def test_a_client_shows_its_library_and_the_errors_of_its_requests(tmp_path: Path) -> None:
     warehouse = at_folder(tmp_path)
     lines = [
