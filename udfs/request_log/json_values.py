@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from quotaflow.udfs.counted import counted
+
 EDGES = "\ufeff\0 \t\r\n"
 """What may stand around a value, and says nothing."""
 # RFC 7464 begins each value with a record separator, and JsonLayout writes commas between them.
@@ -25,6 +27,20 @@ def object_at(text: str, start: int = 0) -> tuple[dict[str, Any], int]:
     if not isinstance(value, dict):
         raise ValueError("not an object")  # noqa: TRY004  the caller catches one kind
     return value, end
+
+
+def where_json_ends(text: str) -> str:
+    """Up to where a text is JSON. It quotes nothing, because the text may hold a credential."""
+    start = text.find("{")
+    if start < 0:
+        return f"no JSON object in {counted(len(text), 'character')}"
+    try:
+        end = object_at(text, start)[1]
+    except json.JSONDecodeError as error:
+        return f"the first JSON object breaks at character {error.pos + 1} of {len(text)}"
+    except (ValueError, RecursionError):
+        return f"no JSON object in {counted(len(text), 'character')}"
+    return f"the first JSON object ends at character {end} of {len(text)}"
 
 
 def in_a_row(text: str) -> Iterator[Any]:

@@ -22,7 +22,12 @@ from quotaflow.udfs.request_log.columns import (
     WRAPPED_LINE,
 )
 from quotaflow.udfs.request_log.framings import MOST_LINES, Unit
-from quotaflow.udfs.request_log.json_values import EDGES, object_at, whole_value
+from quotaflow.udfs.request_log.json_values import (
+    EDGES,
+    object_at,
+    where_json_ends,
+    whole_value,
+)
 from quotaflow.udfs.request_log.line_search import COMPLETED, HEADER, REST, Line, lines_of
 from quotaflow.udfs.request_log.options import LineOptions
 from quotaflow.udfs.request_log.shipper_records import UNNAMED, Origin
@@ -148,7 +153,10 @@ def _of_unit(unit: Unit, options: LineOptions) -> Request | NoRequestError:
         else:
             request = _of_text(unit.node if isinstance(unit.node, str) else "", options)
     except (NoRequestError, RecursionError) as error:
-        return _failure(error, unit.wrapper)
+        failure = _failure(error, unit.wrapper)
+        if failure.reason == NOT_JSON and failure.detail is None and isinstance(unit.node, str):
+            return NoRequestError(NOT_JSON, where_json_ends(unit.node.strip(EDGES)))
+        return failure
     return replace(request, wrapper=unit.wrapper) if unit.wrapper else request
 
 

@@ -282,7 +282,7 @@ UNREAD = [
      f"CloudWatch: over {MOST_LINES} lines in one record: let the shipper send smaller batches",
      json.dumps({"logEvents": [{}] * (MOST_LINES + 1)})),
     ("an unknown layout", "not_json", CRI_CURE, f"{ISO} stdout F [x] {LINE}"),
-    ("no string", "not_json", None, '"' * 3),
+    ("no string", "not_json", "no JSON object in 3 characters", '"' * 3),
     ("nested lists", "not_json", "nested too deeply", "[" * 9_000),
 ]  # fmt: skip
 

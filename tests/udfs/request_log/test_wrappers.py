@@ -182,6 +182,7 @@ def test_a_broker_is_a_node_id_or_the_number_of_a_pod() -> None:
     )
 
 
+FIRST = "the first JSON object"
 UNREAD = [
     (
         "before Kafka 2.8",
@@ -204,8 +205,8 @@ UNREAD = [
         "one line per record",
     ),
     ("two joined lines", STOCK + STOCK, "not_json", "two lines in one record"),
-    ("a torn line", STOCK[:300], "not_json", None),
-    ("the rest of it", STOCK[300:], "not_json", None),
+    ("a torn line", STOCK[:300], "not_json", f"{FIRST} breaks at character 294 of 300"),
+    ("the rest of it", STOCK[300:], "not_json", f"{FIRST} ends at character 148 of 396"),
     ("another log", '{"message":"started"}', "not_a_request_line", None),
     (
         "another log of a broker",
