@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from quotaflow.pipelines.areas.subject import Subject
 
 NAME = "diagnoses"
-_SURE = 0.9
-"""Confidence of a cause that the log shows itself."""
 TABLES = ("diagnoses",)
 
 DIAGNOSES = Question(
@@ -223,7 +221,7 @@ def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, bool, float
         "broker": row["broker_id"] in subject.brokers,
     }
     waits = (row["waited_ms"] or 0.0) * (row["requests"] or 0) if row["symptom"] == "slow" else 0.0
-    is_sure = (row["confidence"] or 0.0) >= _SURE
+    is_sure = reasons.how_sure(row["confidence"]) == reasons.SURE
     return not row["is_ongoing"], not named[row["subject_kind"]], not is_sure, -waits
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.finding import NOW, SOON, Finding
 from quotaflow.pipelines.areas.question import Row
@@ -42,6 +43,11 @@ class CauseLine:
     text: str
     confidence: float | None
     step: str | None
+
+    @property
+    def sure(self) -> str:
+        """How sure it is, in a word; empty if the cause is not known."""
+        return reasons.how_sure(self.confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +236,7 @@ def _of_cause(cause: CauseLine, *, is_first: bool) -> Iterator[_Part]:
     """The cause and its step; of a further cause they stay together."""
     lines: tuple[str, ...] = ()
     if cause.text:
-        sure = "" if cause.confidence is None else f"(sure: {texts.share(cause.confidence)})"
+        sure = f"({cause.sure})" if cause.sure else ""
         title = cause.share or "cause"
         lines = _indented(title, f"{cause.text} {sure}".strip())
         if len(lines) > _MAX_CAUSE_LINES:

@@ -33,6 +33,7 @@ from quotaflow.pipelines.terminal import texts
 __all__ = [
     "COST",
     "MAX_NAME_CHARS",
+    "SURE",
     "Wording",
     "Wordings",
     "accused_burst",
@@ -42,6 +43,7 @@ __all__ = [
     "diagnosis",
     "diagnosis_step",
     "fetch_step",
+    "how_sure",
     "incident",
     "lag_cause",
     "lag_step",
@@ -65,6 +67,9 @@ __all__ = [
 
 COST = "cost"
 """The symptom of bytes that cost without need: nobody suffers."""
+SURE = "sure"
+_HOW_SURE = ((0.9, SURE), (0.6, "likely"), (0.0, "possible"))
+"""Words for a confidence from a bound on: a fixed number of a rule is no probability."""
 _MAX_NAMES = 3
 
 burst = partial(worded, ("producer_id_bursts", "cause"))
@@ -127,6 +132,13 @@ def diagnosis_step(row: Row) -> str | None:
     return _step(place, row)
 
 
+def how_sure(confidence: float | None) -> str:
+    """How sure a cause is, in a word; empty if the cause is not known."""
+    if confidence is None:
+        return ""
+    return next(word for bound, word in _HOW_SURE if confidence >= bound)
+
+
 def throttle_step(row: Row) -> str | None:
     """What ends the fault of a row of throttle_checks; None for a code of another version."""
     return _step(("throttle_checks", "finding"), row)
@@ -184,10 +196,10 @@ def accused_burst(row: Row) -> str:
 
 def lag_cause(row: Row) -> str:
     """The cause of a row of why_groups_lag and the numbers that it rests on, in one sentence."""
-    sure = "" if row["confidence"] is None else f"; sure: {texts.share(row['confidence'])}"
+    sure = how_sure(row["confidence"])
     numbers = ", ".join(_signal(each["signal"], each["value"]) for each in row["evidence"] or ())
     rests = f"; evidence: {numbers}" if numbers else ""
-    return f"{_lag_cause(row)}{sure}{rests}"
+    return f"{_lag_cause(row)}{f' ({sure})' if sure else ''}{rests}"
 
 
 def _signal(signal: str, value: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas import diagnoses
 from quotaflow.pipelines.areas.diagnoses import OF_CLUSTER, PROBLEMS
 from quotaflow.pipelines.areas.question import Row
@@ -34,7 +35,7 @@ def section(scope: Scope) -> ReportSection:
         GridColumn("since", lambda row: "" if row["since"] is None else texts.moment(row["since"])),
         GridColumn("why", lambda row: texts.listed(diagnoses.cause(row), _CHARS)),
         number("share", "share", texts.share),
-        number("sure", "confidence", texts.share),
+        GridColumn("how sure", lambda row: reasons.how_sure(row["confidence"])),
         GridColumn(
             "what to do", lambda row: texts.listed(diagnoses.step(scope, row) or "", _CHARS)
         ),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.areas.finding import NOW, SOMETIME, SOON
 from quotaflow.pipelines.errors import MissingToolError
-from quotaflow.pipelines.terminal import texts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -50,7 +49,6 @@ def environment(
     made.globals.update(
         ranks=RANKS,
         address=address,
-        share=texts.share,
         # Names of configs and metrics may break after each word.
         breakable=lambda text: Markup(  # noqa: S704  escaped first
             _WORD_END.sub(r"\1<wbr>", str(escape(text)))

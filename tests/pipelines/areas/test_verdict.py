@@ -65,7 +65,7 @@ def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Pat
     assert (
         "producer_byte_rate 1.0 kB/s of user bad, set by User:admin at 2026-11-21 12:24:00" in text
     )
-    assert "throttled 50 of 50 requests (sure: 95 %)" in text
+    assert "throttled 50 of 50 requests (sure)" in text
     assert "--entity-type users --entity-name bad --add-config producer_byte_rate=" in text
     assert text.endswith("quotaflow why bad --all")
 

@@ -197,7 +197,7 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
     assert (row["state"], row["topic"]) == (PROBLEM, "t")
     assert row["finding"] == (
         "Group g is 1,100 records behind in t, the oldest 11 min old; the lag grows. Cause 1: a "
-        "quota stops its fetches (consumer_byte_rate); sure: 95 %; evidence: throttle time "
+        "quota stops its fetches (consumer_byte_rate) (sure); evidence: throttle time "
         "51 %, quota 500,000."
     )
     assert row["next_step"].startswith("raise consumer_byte_rate of the group's clients")

@@ -46,6 +46,19 @@ def test_versions_of_one_library_are_one_line() -> None:
     assert versions == ["4.1.0 and 3.9.1", "3.5.0"]
 
 
+@cases(
+    ("confidence", "word"),
+    ("the log shows the cause", 0.9, "sure"),
+    ("a little less", 0.89, "likely"),
+    ("the least of likely", 0.6, "likely"),
+    ("a little less than that", 0.59, "possible"),
+    ("the least that a rule gives", 0.3, "possible"),
+    ("nothing is known", None, ""),
+)
+def test_how_sure_a_cause_is_is_a_word(confidence: float | None, word: str) -> None:
+    assert reasons.how_sure(confidence) == word
+
+
 def test_a_share_in_evidence_is_per_cent() -> None:
     evidence = [
         {"signal": "unassigned_lag_share", "value": 1.0},

@@ -46,7 +46,7 @@ def test_a_group_that_falls_behind_is_an_alarm_with_its_cause(lags: Warehouse) -
     )
     causes, behind = section.grids
     assert causes.rows[0][:4] == ("g", "t", "1,100", "growing")
-    assert causes.rows[0][4].startswith("a quota stops its fetches (consumer_byte_rate); ")
+    assert causes.rows[0][4].startswith("a quota stops its fetches (consumer_byte_rate) (sure); ")
     assert causes.rows[0][5].startswith("raise consumer_byte_rate of the group's clients")
     assert behind.rows[0][:5] == ("g", "classic", "t", "1,100", "11 min")
 
