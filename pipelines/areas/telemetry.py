@@ -324,9 +324,7 @@ def _idle(row: Row, scope: Scope) -> str | None:
 
 def _ended(row: Row) -> Finding:
     is_cut_off, lost = row["state"] == "cut_off", row["missing_pushes"]
-    # What a client that has ended did not push is not missing.
-    has_missing = lost and row["state"] != "vanished"
-    missing = f"; {counted(lost, 'push is', 'pushes are')} missing" if has_missing else ""
+    missing = f"; {counted(lost, 'push is', 'pushes are')} missing" if lost else ""
     return Finding(
         text=(
             f"{client_text(row)}: {counted(row['instances'], 'client instance')} "

@@ -5,11 +5,10 @@
 -- question: Telemetry coverage. Which client instances push what is asked of them?
 -- description: Which pushes of that week its subscription requests (KIP-714), and which came. A
 --   push is missing if the next one comes later than 1.5 intervals: counted are whole intervals
---   without a push, each as long as the subscription named at that time, up to as_of or the end of
---   the client. After the last contact of a silent client they count for 60 s or three intervals,
---   whichever is longer: then a broker forgets the client. Times without metrics in the
---   subscription do not count. Pushes that upkeep deleted do not count as missing: an instance not
---   seen since then is left out, and an older one can be vanished but not never_pushed.
+--   without a push, each as long as the subscription named at that time, up to the last contact of
+--   the client: one that is silent may have ended. Times without metrics in the subscription do not
+--   count. Pushes that upkeep deleted do not count as missing: an instance not seen since then is
+--   left out, and an older one can be vanished but not never_pushed.
 -- key: cluster_id, client_instance_id
 -- time: last_seen
 -- clustering: last_seen, client_instance_id
@@ -43,7 +42,7 @@
 --     known
 --   refused_bytes BIGINT: size of its largest rejected push on the wire; null: not known
 --   expected_pushes BIGINT: accepted_pushes + missing_pushes
---   missing_pushes BIGINT: pushes that were due and did not come
+--   missing_pushes BIGINT: pushes that were due before its last contact, and did not come
 --   missing_share DOUBLE: missing_pushes / expected_pushes, 0 to 1; null: none was expected
 --   first_push TIMESTAMP: first accepted push
 --   last_push TIMESTAMP: last accepted push
@@ -136,34 +135,16 @@ ended AS (
     LEFT JOIN retained USING (cluster_id)
     WHERE kept_since IS NULL OR last_seen >= kept_since
 ),
-silent AS (
-    SELECT
-        *,
-        -- A client that is silent may have ended. A broker forgets it after so long (KIP-714).
-        round(
-            coalesce(elapsed_intervals, 0e0)
-            + coalesce(
-                CAST(
-                    CASE
-                        WHEN subscribed_interval_ms IS NULL THEN NULL
-                        WHEN CAST(subscribed_interval_ms AS BIGINT) * 3 > 60000
-                            THEN least(silent_ms, CAST(subscribed_interval_ms AS BIGINT) * 3)
-                        ELSE least(silent_ms, 60000)
-                    END AS DOUBLE
-                ) / subscribed_interval_ms, 0e0
-            ), 3
-        ) AS due_at_end
-    FROM ended
-),
 counted AS (
     SELECT
         *,
         missing_within + CASE
-            WHEN NOT is_terminated AND NOT is_cut_off AND last_push IS NOT NULL
-                AND due_at_end > 1.5
-                THEN CAST(floor(due_at_end) AS BIGINT)
+            WHEN is_terminated OR is_cut_off THEN 0
+            -- From its last push to its last contact.
+            WHEN last_push IS NOT NULL AND elapsed_intervals > 1.5
+                THEN CAST(floor(round(elapsed_intervals, 3)) AS BIGINT)
             -- Of a client that none was ever accepted of, each refused one was due.
-            WHEN NOT is_terminated AND NOT is_cut_off AND last_push IS NULL AND is_refused
+            WHEN last_push IS NULL AND is_refused
                 THEN least(
                     rejected_pushes,
                     CAST(
@@ -175,7 +156,7 @@ counted AS (
                 )
             ELSE 0
         END AS missing_pushes
-    FROM silent
+    FROM ended
 )
 SELECT
     *,

@@ -110,8 +110,7 @@ STATEMENTS = {
                 SELECT cluster_id, client_instance_id, push_interval_ms FROM telemetry_subscriptions
             ) GROUP BY ALL
         ) AS asked USING (cluster_id, client_instance_id)
-        WHERE missing_pushes * least_ms
-            > epoch_ms(as_of) - epoch_ms(first_seen) + greatest(60000, 3 * push_interval_ms)
+        WHERE missing_pushes * least_ms > epoch_ms(last_seen) - epoch_ms(first_seen)
     """,
     "expected pushes are those that came and those that did not": """
         SELECT * FROM client_coverage WHERE expected_pushes <> accepted_pushes + missing_pushes
