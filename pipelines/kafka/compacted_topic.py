@@ -15,6 +15,7 @@ from quotaflow.udfs.counted import counted
 
 Item = tuple[bytes, bytes | None]
 """Key and value of a record; without a value it is a tombstone."""
+Offsets = Mapping[TopicPartition, int]
 
 _WAIT_MS = 200
 _READ_WITHIN_S = 180
@@ -22,6 +23,8 @@ _READ_WITHIN_S = 180
 # long as the windows of a quota last: 11 of a second (quota.window.num).
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 12.0
 _WRITE_WITHIN_S = 60
+_ELECTED_WITHIN_S, _ELECTION_PAUSE_S = 30.0, 0.2
+"""A partition has no leader for broker.session.timeout.ms (9 s) after its broker died."""
 _MAX_REQUEST_BYTES = 1_000_000
 _CONFIGS = {"client_id": "quotaflow-leases", "allow_auto_create_topics": False}
 
@@ -40,7 +43,8 @@ class CompactedTopic:
         """The records that came since the last read, up to the end of the topic now."""
         with _errors(self.name):
             (partition,) = self.consumer.assignment()
-            end = self.consumer.end_offsets([partition])[partition]
+            ends = _answered(lambda: self.consumer.end_offsets([partition]), self.sleep)
+            end = ends[partition]
             items: list[Item] = []
             deadline = time.monotonic() + _READ_WITHIN_S
             pause_s = _FIRST_PAUSE_S
@@ -105,9 +109,22 @@ def opened(properties: Mapping[str, str], name: str) -> Iterator[CompactedTopic 
         with _errors(name):
             partition = TopicPartition(name, 0)
             consumer.assign([partition])
-            consumer.seek(partition, consumer.beginning_offsets([partition])[partition])
+            starts = _answered(lambda: consumer.beginning_offsets([partition]), time.sleep)
+            consumer.seek(partition, starts[partition])
         with closing(CompactedTopic(name, properties, consumer)) as topic:
             yield topic
+
+
+def _answered(ask: Callable[[], Offsets], sleep: Callable[[float], None]) -> Offsets:
+    """The answer of a partition's leader, after an election if its broker died just now."""
+    deadline = time.monotonic() + _ELECTED_WITHIN_S
+    while True:
+        try:
+            return ask()
+        except kafka_errors.KafkaError as error:
+            if not error.retriable or time.monotonic() > deadline:
+                raise
+        sleep(_ELECTION_PAUSE_S)
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:

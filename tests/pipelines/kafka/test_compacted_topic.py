@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from kafka import TopicPartition
+from kafka import errors as kafka_errors
 
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.kafka.compacted_topic import CompactedTopic
+
+from ...cases import cases
 
 PARTITION = TopicPartition("leases", 0)
 
@@ -73,6 +76,40 @@ def test_a_throttled_login_waits_until_the_windows_of_its_quota_are_over() -> No
     consumer = Consumer([Consumed(b"a", b"1"), Consumed(b"b", b"2")], quiet_s=11)
     assert len(opened(consumer).read()) == 2
     assert max(consumer.pauses) >= 11
+
+
+@dataclass
+class Elected(Consumer):
+    """Its leader is gone until `elected_at`."""
+
+    elected_at: float = 0
+    error: Exception = field(default_factory=kafka_errors.KafkaConnectionError)
+
+    def end_offsets(self, partitions: object) -> dict[TopicPartition, int]:
+        if self.now < self.elected_at:
+            raise self.error
+        return super().end_offsets(partitions)
+
+
+def test_a_leader_that_died_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    consumer = Elected([Consumed(b"a", b"1")], elected_at=109)
+    monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
+    assert opened(consumer).read() == [(b"a", b"1")]
+
+
+@cases(
+    ("error", "waits"),
+    ("no leader for a minute", kafka_errors.KafkaConnectionError(), True),
+    ("no right", kafka_errors.TopicAuthorizationFailedError(), False),
+)
+def test_it_is_not_awaited_for_ever(
+    error: Exception, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = Elected([Consumed(b"a", b"1")], elected_at=160, error=error)
+    monkeypatch.setattr(time, "monotonic", lambda: consumer.now)
+    with pytest.raises(KafkaError, match="topic leases did not answer"):
+        opened(consumer).read()
+    assert (consumer.now > 120) is waits
 
 
 def test_a_topic_that_is_not_read_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
