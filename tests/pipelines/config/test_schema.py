@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.schema import EDITOR_LINE, schema
+from quotaflow.pipelines.reference import conf_keys
 
 from ...cases import cases
 from ...command_line import Command
@@ -80,3 +81,17 @@ def test_the_schema_takes_what_conf_makes_text_of(
 def test_the_command_prints_it_and_names_the_line_for_editors(command: Command) -> None:
     assert json.loads(command("conf", "schema").out) == schema()
     assert EDITOR_LINE in " ".join(command("conf", "--help").out.split())
+
+
+def test_the_command_describes_keys(command: Command) -> None:
+    printed = command("conf", "keys", "teams").out
+    assert printed.startswith(
+        "teams  []\n    At most 100 teams, each with the keys of `teams[]`.\n"
+    )
+    assert "teams[].team  required\n" in printed
+    rows = command("conf", "keys", "--json").rows
+    assert {row["key"] for row in rows} == {key.path for key in conf_keys.each_key()}
+    assert all(row["meaning"] for row in rows)
+    assert (
+        "no key of conf begins with wherehouse" in command("conf", "keys", "wherehouse", code=2).err
+    )
