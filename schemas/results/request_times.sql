@@ -52,6 +52,9 @@
 --     time of a part (request_queue, local, remote, response_queue, send), in the buckets of
 --     waited_histogram. Parts below 5 ms are left out, and so is remote where it is no wait; null: the
 --     row is older
+--   error_resources ARRAY<STRUCT<error_code: INT, resource: STRING>>: topics of PRODUCE and FETCH, by
+--     id where the line has no name, and groups that got an error, up to ten of each error; null: the
+--     lines name none, or the row is older
 
 -- Where the time of requests goes, by client, broker, API and minute.
 -- RequestChannel.updateRequestMetrics of Kafka: the parts are consecutive, and the throttle is in none
@@ -72,7 +75,13 @@ WITH timed AS (
         if(api IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP'), 0, remote) AS waited_remote,
         total + throttle - remote + waited_remote AS waited,
         moved_bytes(partitions) AS sizes, error_code,
-        list_filter([p.error_code FOR p IN partitions], lambda c: c <> 0) AS partition_errors
+        list_filter([p.error_code FOR p IN partitions], lambda c: c <> 0) AS partition_errors,
+        CASE
+            WHEN len(partition_errors) > 0 THEN
+                [{error_code: p.error_code, resource: coalesce(p.topic, p.topic_id)}
+                    FOR p IN partitions IF p.error_code <> 0]
+            WHEN error_code <> 0 THEN [{error_code: error_code, resource: group_id}]
+        END AS failed
     FROM requests
 ),
 in_buckets AS (
@@ -162,6 +171,26 @@ part_histograms AS (
     )
     GROUP BY ALL
 ),
+with_resource AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api, each.error_code AS error_code,
+        unnest(list_slice(list_sort(list(DISTINCT each.resource)), 1, 10)) AS resource
+    FROM (
+        SELECT * EXCLUDE (error_code), unnest(failed) AS each
+        FROM timed
+        WHERE error_code <> 0 OR len(partition_errors) > 0
+    )
+    WHERE each.resource IS NOT NULL
+    GROUP BY cluster_id, event_time, broker_id, principal, client_id, api, each.error_code
+),
+resources AS (
+    SELECT
+        cluster_id, event_time, broker_id, principal, client_id, api,
+        list({error_code: error_code, resource: resource} ORDER BY error_code, resource)
+            AS error_resources
+    FROM with_resource
+    GROUP BY ALL
+),
 errors AS (
     SELECT
         cluster_id, event_time, broker_id, principal, client_id, api,
@@ -180,9 +209,10 @@ SELECT
     sum(waited) / 1e3 AS waited_time_ms, sum(bytes) AS bytes, sum(batches) AS batches,
     max(errors) AS errors, max(waited_histogram) AS waited_histogram,
     max(software) AS software, sum(lines) AS line_count,
-    coalesce(max(part_histograms), []) AS part_histograms
+    coalesce(max(part_histograms), []) AS part_histograms, max(error_resources) AS error_resources
 FROM (
     FROM in_buckets UNION ALL BY NAME FROM errors UNION ALL BY NAME FROM histograms
     UNION ALL BY NAME FROM softwares UNION ALL BY NAME FROM part_histograms
+    UNION ALL BY NAME FROM resources
 )
 GROUP BY cluster_id, event_time, broker_id, principal, client_id, api

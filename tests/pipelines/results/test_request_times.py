@@ -138,3 +138,29 @@ def test_errors_and_sizes() -> None:
     assert produced["errors"] == [{"error_code": 6, "requests": 1}]
     assert joined["errors"] == [{"error_code": 79, "requests": 2}]
     assert joined["bytes"] == 0
+
+
+def test_an_error_names_the_topics_and_groups_that_got_it() -> None:
+    def parts(*named: tuple[str | None, str | None, int]) -> list[Row]:
+        return [{"topic": t, "topic_id": i, "error_code": code} for t, i, code in named]
+
+    refused = parts(("b", None, 29), ("a", None, 29), (None, "id", 29), ("c", None, 3))
+    well = parts(("d", None, 0))
+    (row,) = computed(
+        request(1, "PRODUCE", partitions=refused + well, client_id=None),
+        request(2, "PRODUCE", partitions=parts(("a", None, 29)), client_id=None),
+    )
+    assert row["errors"] == [{"error_code": 3, "requests": 1}, {"error_code": 29, "requests": 2}]
+    assert [tuple(each.values()) for each in row["error_resources"]] == [
+        (3, "c"),
+        *((29, name) for name in ("a", "b", "id")),
+    ]
+    many = parts(*((f"topic-{n:02}", None, 29) for n in range(40)))
+    (row,) = computed(request(1, "PRODUCE", partitions=many))
+    assert [each["resource"] for each in row["error_resources"]] == [
+        f"topic-{n:02}" for n in range(10)
+    ]
+    (row,) = computed(request(1, "JOIN_GROUP", error_code=30, group_id="sales"))
+    assert row["error_resources"] == [{"error_code": 30, "resource": "sales"}]
+    (row,) = computed(request(1, "JOIN_GROUP", error_code=0, group_id="sales"))
+    assert row["error_resources"] is None

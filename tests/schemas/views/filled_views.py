@@ -259,7 +259,8 @@ FILLED: dict[str, list[Row]] = {
         times(65, "FETCH", each={"remote": 500.0, "send": 1.0}, client_id=HOSTILE)
         | {"software": [{"name": "librdkafka", "version": "1.9", "requests": 1}]},
         times(65, "PRODUCE", each={"local": 1.0}, client_id=None)
-        | {"errors": [{"error_code": 29, "requests": 1}]},
+        | {"errors": [{"error_code": 29, "requests": 1}]}
+        | {"error_resources": [{"error_code": 29, "resource": name} for name in (HOSTILE, "t1")]},
     ],
     "traffic": [
         moved(5, 2**30, topic_id=None, topic="orders"),

@@ -1,12 +1,13 @@
 """Requests of clients that fail."""
 
 from ...rows import Row, at, row, times
-from .view_tables import Picked, Tables, assert_shown
+from .view_tables import Picked, Tables, assert_shown, picked, view
 
 
-def failed(code: int, requests: int = 2, **others: object) -> Row:
+def failed(code: int, requests: int = 2, resources: tuple[str, ...] = (), **others: object) -> Row:
     return times(5, "PRODUCE", each={}, **others) | {
-        "errors": [{"error_code": code, "requests": requests}]
+        "errors": [{"error_code": code, "requests": requests}],
+        "error_resources": [{"error_code": code, "resource": name} for name in resources] or None,
     }
 
 
@@ -53,3 +54,24 @@ def test_a_row_is_a_program_at_a_broker_that_got_an_error() -> None:
     columns = ("broker_id", "program", "error_code", "error_name", "requests")
     shown = assert_shown(CASES, "client_failures ORDER BY broker_id, error_code", *columns)
     assert shown["by name and broker"][0]["minute"] == at(0)
+
+
+def test_an_error_has_the_topics_and_groups_that_got_it() -> None:
+    """Of several clients of a program, each once; an id has the name that a snapshot knows."""
+    content = {
+        "request_times": [
+            failed(29, client_id="job-1", resources=("b", "t1")),
+            failed(29, client_id="job-2", resources=("b", "a")),
+            failed(30, client_id="job-2", resources=("sales",)),
+            failed(6),
+        ],
+        "topics": [row("topics", 0, {}, topic="orders", topic_id="t1")],
+        "config_alterations": [refused(40, 1), refused(40, 1, "orders"), refused(40, 2, "orders")],
+    }
+    shown = view("client_failures ORDER BY program, error_code", content)
+    assert picked(shown, "program", "error_code", "requests", "resources") == [
+        ("cli", 40, 2, ["orders", "payments"]),
+        ("job-*", 29, 4, ["a", "b", "orders"]),
+        ("job-*", 30, 2, ["sales"]),
+        ("orders", 6, 2, None),
+    ]
