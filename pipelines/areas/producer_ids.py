@@ -97,6 +97,8 @@ _LIMITS = Question(
     "blocked_reason NULLS FIRST, nth_of_principal, principal, client_address",
 )
 """Which limits a plan would set, and why it may not."""
+GIVEN_IDS = "(SELECT cluster_id, allocated_at AS event_time FROM producer_id_allocations) AS ids"
+"""A row per producer id when a broker gave it: later requests name it again."""
 HEAP = Question(
     "SELECT cluster_id, broker_id, entries, heap_bytes, forecast_bytes, expiration_ms, "
     "recommended_expiration_ms FROM producer_id_heap WHERE {of_cluster}",

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from quotaflow.pipelines.areas.costs import ITEMS, costs_of
 from quotaflow.pipelines.areas.finding import SOMETIME, Finding
+from quotaflow.pipelines.areas.producer_ids import GIVEN_IDS
 from quotaflow.pipelines.areas.question import Row
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.areas.traffic import (
@@ -125,8 +126,7 @@ _MEASURES = (
         texts.number,
         "show producer_id_advice",
         is_tile=True,
-        # An id is named in many minutes, and is new in the first.
-        rows="(SELECT cluster_id, allocated_at AS event_time FROM producer_id_allocations) AS ids",
+        rows=GIVEN_IDS,
     ),
     _Measure(
         "Configs and quotas written:",
