@@ -24,7 +24,7 @@
 --   rate DOUBLE: rate that is set, in bytes per second; null: none
 --   set_at TIMESTAMP: when the list was set, or the rate where the finding is about the rate; null:
 --     before the request log started
---   age_s DOUBLE: time since set_at, in seconds; null: set_at is not known
+--   age_s DOUBLE: time from set_at to the end of event_time, in seconds; null: set_at is not known
 --   set_by STRING: principal that set it; null: not known
 --   set_by_client_id STRING: its client.id: untrusted text; null: not known
 --   replicas BIGINT: sides of replications that the finding is about; brokers for
@@ -243,7 +243,9 @@ all_findings AS (
 SELECT
     *,
     all_findings.cluster_id,
-    CASE WHEN set_at IS NOT NULL THEN (unix_millis(now) - unix_millis(set_at)) / 1e3 END AS age_s,
+    CASE
+        WHEN set_at IS NOT NULL THEN (unix_millis(now) + 60000 - unix_millis(set_at)) / 1e3
+    END AS age_s,
     now AS event_time
 FROM all_findings
 LEFT JOIN throttle_sizing AS sizing

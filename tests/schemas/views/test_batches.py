@@ -90,3 +90,11 @@ def test_batches_of_one_query_may_be_of_several_clusters() -> None:
         ("c1", 2, at(0)),
         ("c2", 1, at(-1)),
     ]
+
+
+def test_an_event_that_is_ahead_of_its_batch_has_no_age() -> None:
+    ahead = counted(900, 0, "in", 10)
+    rows = view(
+        "batches WHERE job = 'facts' AND batch_id = 0", PROGRESS | {"pipeline_progress": [ahead]}
+    )
+    assert picked(rows, "newest_event_time", "newest_event_age_s") == [(at(900), 0)]

@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_throttle() -> None:
 NOW = [replicated(3_600, 1, 2)]
 
 
-BY_ADMIN = (3_600.0, "User:admin")
+BY_ADMIN = (3_660.0, "User:admin")
 STALE = (("stale_list", *BY_ADMIN), ("stale_rate", *BY_ADMIN))
 LEFT_OVER: dict[tuple[tuple[Any, ...], ...], dict[str, list[Row]]] = {
     STALE: {
@@ -134,6 +134,12 @@ def test_what_is_left_over() -> None:
         tables = {"replication_throttles": throttles, "settings": conf, "replication_traffic": NOW}
         cases[case] = (tables, [*expected])
     assert_shown(cases, CHECKS, "finding", "age_s", "set_by")
+
+
+def test_what_was_set_in_the_last_minute_is_not_set_after_it() -> None:
+    late = throttled(60, rate=20_000.0, rate_set_at=at(62.174))
+    checks = view("throttle_checks", {"replication_throttles": [late]})
+    assert picked(checks, "finding", "age_s") == [("rate_below_1_mb", 57.826)]
 
 
 @cases(

@@ -21,7 +21,7 @@
 --     get_batch_ms, query_planning_ms, wal_commit_ms, add_batch_ms, commit_offsets_ms, behind_offsets,
 --     behind_files, behind_bytes, state_rows, state_bytes
 --   newest_event_time: time of the newest event in the batch
---   newest_event_age_s: age of that event when the batch ended, in seconds
+--   newest_event_age_s: age of that event when the batch ended, in seconds; 0 if its clock was ahead
 WITH clusters AS (
     -- The first run of a query that reads tables may not know the cluster yet.
     SELECT query_id, max(cluster_id) AS cluster_id
@@ -72,10 +72,14 @@ SELECT
     *,
     coalesce(reported.cluster_id, clusters.cluster_id) AS cluster_id,
     reported.input_rows AS rows_in,
-    (
-        unix_millis(reported.event_time) + coalesce(reported.duration_ms, 0)
-        - unix_millis(counted.newest_event_time)
-    ) / 1e3 AS newest_event_age_s
+    CASE
+        WHEN counted.newest_event_time IS NOT NULL
+            THEN greatest(
+                unix_millis(reported.event_time) + coalesce(reported.duration_ms, 0)
+                - unix_millis(counted.newest_event_time),
+                0
+            ) / 1e3
+    END AS newest_event_age_s
 FROM reported
 LEFT JOIN clusters USING (query_id)
 LEFT JOIN counted USING (query_id, batch_id)

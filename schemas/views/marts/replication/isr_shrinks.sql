@@ -4,10 +4,10 @@
 -- level: sampled_log
 -- question: Shrunk partitions. When did partitions have fewer replicas in sync, and when again all?
 -- description: When a leader requested fewer in-sync replicas (ALTER_PARTITION) than before and than
---   the partition should have. PRODUCE with acks=all needs min_in_sync of them. The number before comes
---   from earlier requests and the last snapshot; without one the view shows no shrink. A broker counts
---   if it was in sync before or after, or had a replica by the snapshots of that time or by the last
---   move requested, unless a move had removed it.
+--   the partition should have. With fewer than min_in_sync, writes that are to reach all of them fail.
+--   The number before comes from earlier requests and the last snapshot; without one the view shows no
+--   shrink. A broker counts if it was in sync before or after, or had a replica by the snapshots of that
+--   time or by the last move requested, unless a move had removed it.
 -- history: reassignment_changes
 -- columns:
 --   from reassignment_changes: cluster_id
