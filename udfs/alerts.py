@@ -37,6 +37,7 @@ EVENT = pa.schema(
         pa.field("points", LONG),
     ]
 )
+LAST_READING = pa.field("last_reading_ms", LONG)
 ALERT_ID = pa.field("alert_id", STRING)
 
 # Conf does not say when alerts of a removed rule end, so they go stale after an hour.
@@ -47,11 +48,11 @@ _Event = list[tuple[Event, _Row]]
 
 
 def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[Batches], Batches]:
-    """A function for a Walk: READINGS and EVENT sorted by ORDER in, events with ALERT_ID out.
+    """A function for a Walk: READINGS and EVENT sorted by ORDER in, events out.
 
     In readings the columns of EVENT are null. A row with `is_carried` is an event that the table
     has already, and includes all readings up to it. An event has the columns of the reading it
-    follows from, further columns included, and its own time. Of readings at one time the lowest
+    follows from, further columns included, its own time, LAST_READING and ALERT_ID. Of readings at one time the lowest
     counts, and NaN is no reading. Times and values must not be null.
     """
     return partial(_find, rules)
@@ -130,6 +131,8 @@ def _rows(events: _Event) -> Iterator[pa.RecordBatch]:
     columns = {name: rows.column(name) for name in rows.schema.names}
     columns["event_ms"] = pa.array([event.time_ms for event, _ in events], LONG)
     columns |= {f.name: pa.array([one[f.name] for one in values], f.type) for f in EVENT}
+    last_ms = [event.breach.last_ms for event, _ in events]
+    columns[LAST_READING.name] = pa.array(last_ms, LAST_READING.type)
     identity = (columns[name].to_pylist() for name in (*KEY, "first_breach_ms"))
     ids = [alert_id(*one) for one in zip(*identity, strict=True)]
     yield pa.RecordBatch.from_pydict(columns | {ALERT_ID.name: pa.array(ids, ALERT_ID.type)})

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from shlex import quote
 
 from quotaflow.pipelines import reasons
@@ -267,11 +268,13 @@ def by_library(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _alert(row: Row, scope: Scope) -> Finding:
-    # Of an alert that closed since then only a question about that time says that it was open.
-    was_open = row["is_open"] or (scope.is_past and row["closed_at"] >= scope.until)
-    is_open = "has been open since"
+    # One that closed later was open at the time that is asked about.
+    was_open = row["is_open"] or row["closed_at"] >= scope.until
+    opened, is_open, end = moment(row["opened_at"]), "has been open since", ""
     if not was_open:
-        is_open = f"was open for {texts.duration(row['duration_ms'])} from"
+        opened_ms = (row["opened_at"] - row["first_breach"]) / timedelta(milliseconds=1)
+        is_open = f"was open for {texts.duration(row['duration_ms'] - opened_ms)} from"
+        end = ", and then no reading came" if row["reason"] == "stale" else ""
     peak, bound = (
         texts.NOT_KNOWN if row[column] is None else texts.with_unit(row[column], row["unit"])
         for column in ("peak_value", "bound")
@@ -279,7 +282,7 @@ def _alert(row: Row, scope: Scope) -> Finding:
     steps = [_idle(row, scope), _more_metrics(row)]
     return Finding(
         text=(
-            f"{client_text(row)}: alert {row['rule']} {is_open} {moment(row['opened_at'])}: "
+            f"{client_text(row)}: alert {row['rule']} {is_open} {opened}{end}: "
             f"{name(row, 'metric')} reached {peak} (threshold {bound})."
         ),
         problem=ALERT_OPEN if was_open else None,

@@ -48,7 +48,9 @@ def events(conf: AlertsSection) -> Walk:
     return Walk(
         name="alert_events",
         sql=texts.read("metric_alert_readings.sql"),
-        schema=pa.schema([*alerts.READINGS, *of_reading, *alerts.EVENT, alerts.ALERT_ID]),
+        schema=pa.schema(
+            [*alerts.READINGS, *of_reading, *alerts.EVENT, alerts.LAST_READING, alerts.ALERT_ID]
+        ),
         function=alerts.find_alerts({rule.name: rule.rule() for rule in conf.metric_rules}),
     )
 

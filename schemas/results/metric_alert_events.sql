@@ -32,6 +32,7 @@
 --   reason STRING: why it was closed: cleared, stale (no reading for stale_s), brief (the row was gone
 --     before for_s) or retired (conf has the rule no longer)
 --   first_breach TIMESTAMP: first reading past the bound, or when the row was first seen
+--   last_reading TIMESTAMP: last reading by then, by which the client was still there; null: a row
 --   bound DOUBLE: bound of the rule
 --   value DOUBLE: last reading by then, in the metric's unit
 --   peak_value DOUBLE: worst reading since first_breach
@@ -50,7 +51,8 @@
 SELECT
     cluster_id, CAST(from_millis(event_ms) AS DATE) AS event_date,
     from_millis(event_ms) AS event_time, alert_id, rule, severity, owner, NULL AS watched,
-    state, reason, from_millis(first_breach_ms) AS first_breach, bound, value, peak_value, points,
+    state, reason, from_millis(first_breach_ms) AS first_breach,
+    from_millis(last_reading_ms) AS last_reading, bound, value, peak_value, points,
     subscribe_metrics, subscribe_interval_ms, series_id, metric, unit, attributes, NULL AS shown,
     client_instance_id, principal, client_id, client_software_name, client_software_version,
     client_address, broker_id

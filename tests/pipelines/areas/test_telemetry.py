@@ -1,8 +1,10 @@
 """Telemetry of a client: what an open alert asks to do, and what ended well enough."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.telemetry import group_of
 from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -69,6 +71,39 @@ def test_an_idle_member_is_told_of_too_few_partitions(
 )
 def test_more_metrics_are_more_than_the_one_that_is_known(metric: str, expected: str) -> None:
     assert group_of(metric) == expected
+
+
+OPENED = alert(0, "opened", **READER, event_time=at(3), first_breach=at(0))
+CLEARED = OPENED | {"state": "closed", "reason": "cleared", "event_time": at(20)}
+STALE = CLEARED | {"reason": "stale", "last_reading": at(22), "event_time": at(3_622)}
+HAS_BEEN = "has been open since 2026-11-21 12:00:03 UTC:"
+
+
+@cases(
+    ("closed", "second", "expected", "is_fine"),
+    ("it is cleared", CLEARED, 30, "was open for 17 s from 2026-11-21 12:00:03 UTC:", True),
+    ("before it is cleared", CLEARED, 19, HAS_BEEN, False),
+    ("before it is stale", STALE, 40, HAS_BEEN, False),
+    (
+        "no reading came for an hour",
+        STALE,
+        3_630,
+        "was open for 19 s from 2026-11-21 12:00:03 UTC, and then no reading came:",
+        True,
+    ),
+)
+def test_an_alert_is_open_at_a_time_before_its_end(
+    closed: Row, second: float, expected: str, is_fine: bool, tmp_path: Path
+) -> None:
+    warehouse = at_folder(tmp_path)
+    windows = [used(n, "consumer_byte_rate", 9.0, **READER) for n in (0, 3_600)]
+    make_tables(warehouse, {"quota_usage": windows, "metric_alert_events": [OPENED, closed]})
+    period = Period(at(second), timedelta(hours=2))
+    answered = why(FolderReader(warehouse), "reader-1", period, None, config.Conf())
+    (area,) = (area for area in answered.areas if area.name == "telemetry")
+    (finding,) = (each for each in area.findings if each.evidence_table == "metric_alerts")
+    assert f"alert slow {expected}" in finding.text
+    assert area.is_fine == is_fine
 
 
 def test_a_client_that_ended_is_no_problem(tmp_path: Path) -> None:

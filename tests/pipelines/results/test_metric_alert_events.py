@@ -128,6 +128,7 @@ def test_the_columns_of_an_event() -> None:
         "state": "opened",
         "reason": None,
         "first_breach": at(0),
+        "last_reading": at(30.25),
         "bound": 10.0,
         "value": 12.0,
         "peak_value": 15.0,
@@ -138,7 +139,13 @@ def test_the_columns_of_an_event() -> None:
         "metric": QUEUE_TIME,
         "client_id": "third",
     }
-    changed = {"event_time": at(40), "state": "closed", "reason": "cleared", "client_id": "fourth"}
+    changed = {
+        "event_time": at(40),
+        "last_reading": at(40),
+        "state": "closed",
+        "reason": "cleared",
+        "client_id": "fourth",
+    }
     assert closed == opened | changed | {"value": 8.0, "points": 4}
 
 
@@ -182,7 +189,7 @@ def test_an_alert_of_a_removed_rule_goes_stale() -> None:
         "closed",
         "stale",
     )
-    assert closed["event_time"] == at(30 + 3_600)
+    assert (closed["last_reading"], closed["event_time"]) == (at(30), at(30 + 3_600))
     assert [closed[name] for name in ("bound", "subscribe_metrics", "subscribe_interval_ms")] == [
         None,
         None,

@@ -36,7 +36,12 @@ def at(second: float) -> datetime:
         (True, at(200), None, None, 200_000, 7_000.0),
     ),
     (
-        "stale",
+        "stale: it lasted as long as there were readings",
+        [alert(200, "opened"), alert(900, "closed", reason="stale", last_reading=at(300))],
+        (False, at(200), at(900), "stale", 300_000, 7_000.0),
+    ),
+    (
+        "stale, by an earlier version",
         [alert(200, "opened"), alert(900, "closed", reason="stale")],
         (False, at(200), at(900), "stale", 900_000, 7_000.0),
     ),

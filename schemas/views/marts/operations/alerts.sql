@@ -13,7 +13,8 @@
 --   opened_at: when the rule's for_s had passed
 --   closed_at: when it ended; null while it is open
 --   from metric_alert_events: reason
---   duration_ms: time from first_breach to its end, in ms; while it is open, to its newest event
+--   duration_ms: time from first_breach to its end, in ms; if it is stale, to the last reading; while
+--     it is open, to its newest event
 --   from metric_alert_events: attributes, shown, metric, bound, value, peak_value, unit, points,
 --     client_instance_id, principal, client_id, client_software_name, client_software_version,
 --     client_address, broker_id, subscribe_metrics, subscribe_interval_ms, series_id
@@ -32,6 +33,7 @@ SELECT
     *,
     state <> 'closed' AS is_open,
     CASE WHEN state = 'closed' THEN event_time END AS closed_at,
-    unix_millis(event_time) - unix_millis(first_breach) AS duration_ms
+    unix_millis(CASE WHEN reason = 'stale' THEN coalesce(last_reading, event_time) ELSE event_time END)
+    - unix_millis(first_breach) AS duration_ms
 FROM ordered
 WHERE from_end = 1
