@@ -270,6 +270,7 @@ def by_library(rows: Sequence[Row]) -> Iterator[Row]:
 def _alert(row: Row, scope: Scope) -> Finding:
     # One that closed later was open at the time that is asked about.
     was_open = row["is_open"] or row["closed_at"] >= scope.until
+    goes_on = row["is_open"] or (was_open and row["reason"] == "stale" and not scope.is_past)
     opened, is_open, end = moment(row["opened_at"]), "has been open since", ""
     if not was_open:
         opened_ms = (row["opened_at"] - row["first_breach"]) / timedelta(milliseconds=1)
@@ -288,7 +289,7 @@ def _alert(row: Row, scope: Scope) -> Finding:
         problem=ALERT_OPEN if was_open else None,
         next_step=(
             "; ".join(filter(None, steps))
-            if row["is_open"]
+            if goes_on
             else "see `quotaflow show metric_totals` around that time"
         ),
         evidence_table="metric_alerts",

@@ -26,12 +26,16 @@ ORDER BY sum(waited_time_ms) DESC, api
 """How long requests of a name wait, and on what."""
 GROUPS = """
 SELECT group_id, count(*) AS members,
-    sum(CASE WHEN cardinality(assigned_partitions) = 0 THEN 1 ELSE 0 END) AS idle_members
+    count(CASE WHEN cardinality(assigned_partitions) = 0 THEN 1 END) AS idle_members
 FROM current_group_assignments
-WHERE {of_cluster} AND ({is_group} OR {is_client_id})
+WHERE {of_cluster}
 GROUP BY group_id
+HAVING count(
+    CASE WHEN cardinality(assigned_partitions) = 0 AND ({is_group} OR {is_client_id}) THEN 1 END
+) > 0
 """
-"""Members of the groups of a name, or of those that a client is in, and how many have nothing."""
+"""Groups of a name, or in which a client of it has nothing: all their members, and how many have
+nothing."""
 LAGS = """
 SELECT group_id, sum(lag) AS lag FROM group_lag WHERE {of_cluster} AND {is_group} GROUP BY group_id
 """
@@ -109,7 +113,6 @@ def _groups(scope: Scope) -> Iterator[str]:
         if row["lag"] is not None:
             yield f"Its lag is {counted(int(row['lag']), 'record')}."
     for row in scope.rows_if_made(GROUPS):
-        if row["idle_members"]:
-            members, idle = counted(row["members"], "member"), row["idle_members"]
-            group = texts.listed(row["group_id"])
-            yield f"{idle} of {members} of {group} {noun(idle, 'has', 'have')} no partition."
+        members, idle = counted(row["members"], "member"), row["idle_members"]
+        group = texts.listed(row["group_id"])
+        yield f"{idle} of {members} of {group} {noun(idle, 'has', 'have')} no partition."

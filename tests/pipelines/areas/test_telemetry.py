@@ -104,6 +104,8 @@ def test_an_alert_is_open_at_a_time_before_its_end(
     (finding,) = (each for each in area.findings if each.evidence_table == "metric_alerts")
     assert f"alert slow {expected}" in finding.text
     assert area.is_fine == is_fine
+    goes_on = closed is STALE and not is_fine
+    assert (finding.next_step or "").startswith("to see more metrics") == goes_on
 
 
 def test_a_client_that_ended_is_no_problem(tmp_path: Path) -> None:

@@ -198,8 +198,16 @@ def test_a_group_that_is_well_says_its_lag_and_idle_members(tmp_path: Path) -> N
     ]
     groups = [row("groups", 0, {}, group_id="g", group_type="consumer", is_removed=False)]
     content = {"group_assignments": members, "groups": groups, "quota_usage": SEEN}
+    readers = [used(60 * 29, RATE, 9.0, client_id=f"reader-{n}") for n in range(2)]
+    content["quota_usage"] = [*SEEN, *readers]
     idle = "1 of 2 members of g has no partition."
     assert idle in verdict_of(tmp_path, content, "g").sentence
+    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(tmp_path))))
+    sentences = [
+        why(reader, f"reader-{n}", HALF_AN_HOUR, None, config.Conf()).verdict.sentence
+        for n in range(2)
+    ]
+    assert [idle in sentence for sentence in sentences] == [False, True]
 
 
 @cases(
