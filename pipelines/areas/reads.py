@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from quotaflow.pipelines import reasons
-from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_text
+from quotaflow.pipelines.areas.finding import NOW, Finding, RowProblem, client_text, moment
 from quotaflow.pipelines.areas.question import Question, Row, undiagnosed
 from quotaflow.pipelines.areas.scope import Scope
 from quotaflow.pipelines.terminal import texts
@@ -67,7 +67,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.ask(READS):
         yield Finding(
-            text=f"{client_text(row)} {suffers(row)}: {_counts(row)}.",
+            text=f"{client_text(row)} {suffers(row)}: {_counts(row)}; the last in the minute from "
+            f"{moment(row['last_seen'])}.",
             problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",

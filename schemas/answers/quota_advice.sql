@@ -6,12 +6,13 @@
 -- description: The quota that the use of the last days suggests for each user: conf's
 --   quotas.percentile of its windows at the broker where it used most, plus quotas.headroom. Client
 --   ids with a quota of their own for this user (levels 1 and 2) are left out, because no quota of
---   the user limits them. A user that its quota throttled in more than one of ten windows would use
---   more than it shows, so its quota is raised, to twice the quota at most and once a day at most.
---   A day is measured to the newest window, not to now. Usage in windows that are rolled up is
---   within 4.4 % of the true one. A first quota is no lower than the p99 of the busiest broker,
---   half of the median there, and 65,536 bytes/s or 1 %. Principals that conf excludes (settings
---   excluded.*) and those that fetch as followers, the brokers, have no row.
+--   the user limits them. A user that its quota throttled in two windows or more, and in more than
+--   one of ten, would use more than it shows, so its quota is raised, to twice the quota at most and
+--   once a day at most. One throttled window says little, however few there are. A day is measured
+--   to the newest window, not to now. Usage in windows that are rolled up is within 4.4 % of the
+--   true one. A first quota is no lower than the p99 of the busiest broker, half of the median
+--   there, and 65,536 bytes/s or 1 %. Principals that conf excludes (settings excluded.*) and those
+--   that fetch as followers, the brokers, have no row.
 -- key: cluster_id, user, quota_type
 -- time: until
 -- clustering: until, user
@@ -23,7 +24,8 @@
 --   user STRING: name of the user, a principal without User:
 --   quota_type STRING: producer_byte_rate, consumer_byte_rate or request_percentage
 --   advice STRING: set (no quota of users limits it; one of client ids alone, level 7 or 8, can),
---     raise, wait (a raise is due 24 h after altered_at), or keep
+--     raise, wait (a raise is due 24 h after altered_at), or keep (it throttled in one window at
+--     most, or in one of ten at most)
 --   recommended DOUBLE: quota to set, in bytes per second or percent of one thread; for wait the one
 --     that the raise will set, for keep the current one. A raise is one step: what a throttled user
 --     would use is not known. quotaflow why replays its requests, and says what its step leaves
@@ -208,7 +210,7 @@ advised AS (
         altered.altered_at,
         CASE
             WHEN users.quota IS NULL THEN 'set'
-            -- Fewer than ten windows say little: they may be the first after a raise.
+            -- One window says little: it may be the first after a raise.
             WHEN
                 users.throttled_windows <= 1
                 OR users.throttled_windows * 10 <= users.windows_in_force

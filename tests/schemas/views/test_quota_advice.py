@@ -95,6 +95,16 @@ OF_WINDOWS: list[tuple[str, list[Row], Picked]] = [
         [("keep", 125.0, 2, 1, 0)],
     ),
     (
+        "one throttled window of three says little",
+        [throttled(0, 99.0, 100.0), *(limited(n, 9.0, 100.0) for n in (1, 2))],
+        [("keep", 100.0, 3, 1, 0)],
+    ),
+    (
+        "two of three do not",
+        [*in_windows(2, throttled(0, 99.0, 100.0)), limited(9, 9.0, 100.0)],
+        [("raise", 125.0, 3, 2, 0)],
+    ),
+    (
         "the quota of the newest window is the current one; bytes are whole",
         [limited(0, 59_999.0, 100e3), used(11, 59_999.0)],
         [("set", 74_999.0, 2, 0, 0)],
