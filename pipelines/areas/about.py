@@ -41,7 +41,8 @@ _TOPICS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Which time is asked about: up to `at`, else up to the newest window; `lookback` before it."""
+    """Which time is asked about: up to `at`, else up to the newest window; from the minute that
+    holds the time `lookback` before it."""
 
     at: datetime | None
     lookback: timedelta
@@ -75,7 +76,8 @@ def scope_about(
     subject = resolve(reader, of_cluster, name, day)
     newest = _newest(reader, of_cluster, subject, period.at, day)
     end = newest.end or newest.start
-    start = min(newest.start, end - period.lookback)
+    # Tables of minutes have whole ones, and all areas speak of one time.
+    start = min(newest.start, end - period.lookback).replace(second=0, microsecond=0)
     about = About(subject, _principals(reader, of_cluster, subject, min(start, end - DAY)))
     scope = Scope(reader, cluster, start, end, datetime.now(UTC), conf, about)
     topics, age = _topics(scope, subject), last - end

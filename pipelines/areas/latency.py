@@ -13,7 +13,7 @@ TABLES = ("client_latency",)
 # The worst minute of each client and API: the others are in the view.
 _LATENCY = (
     "SELECT * FROM client_latency WHERE {of_cluster} AND {is_client} "
-    "AND minute >= {since} - INTERVAL 1 MINUTE AND minute < {until} AND latency_max_ms IS NOT NULL "
+    "AND minute >= {since} AND minute < {until} AND latency_max_ms IS NOT NULL "
     "QUALIFY row_number() OVER (PARTITION BY principal, client_id, api ORDER BY "
     "latency_max_ms DESC, minute, broker_id, client_instance_id) = 1 "
     "ORDER BY latency_max_ms DESC, principal, client_id, api"

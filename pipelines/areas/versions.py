@@ -30,7 +30,7 @@ ERRORS = (
     "SELECT principal, client_id, api, error_code, error_name, "
     "CAST(sum(requests) AS BIGINT) AS requests, max(minute) AS minute "
     "FROM (SELECT *, program AS client_id FROM client_failures WHERE {of_cluster}) AS failures "
-    "WHERE {is_program} AND minute >= date_trunc('minute', {since}) AND minute < {until} "
+    "WHERE {is_program} AND minute >= {since} AND minute < {until} "
     "GROUP BY principal, client_id, api, error_code, error_name "
     "ORDER BY requests DESC, api, error_code, principal, client_id LIMIT {limit}"
 )

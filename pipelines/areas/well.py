@@ -19,7 +19,7 @@ SELECT
     sum(waited_time_ms) / sum(timed_requests) AS waited_ms,
     {MEANS.strip()}
     AND ({{is_client}} OR {{is_named_broker}})
-    AND event_time >= date_trunc('minute', {{since}}) AND event_time < {{until}}
+    AND event_time >= {{since}} AND event_time < {{until}}
 GROUP BY api
 ORDER BY sum(waited_time_ms) DESC, api
 """

@@ -42,10 +42,10 @@ def verdict_of(folder: Path, content: Tables, name: str = "bad") -> WhyVerdict:
     return answer_of(folder, content, name).verdict
 
 
-def answer_of(folder: Path, content: Tables, name: str) -> WhyAnswer:
+def answer_of(folder: Path, content: Tables, name: str, period: Period = HALF_AN_HOUR) -> WhyAnswer:
     warehouse = Warehouse(config.WarehouseSection(path=str(folder)))
     make_tables_and_answers(warehouse, content)
-    return why(FolderReader(warehouse), name, HALF_AN_HOUR, None, config.Conf())
+    return why(FolderReader(warehouse), name, period, None, config.Conf())
 
 
 def test_a_throttled_client_has_its_quota_its_setter_and_a_command(tmp_path: Path) -> None:
@@ -231,6 +231,17 @@ def test_its_twin_is_well_by_its_numbers(tmp_path: Path) -> None:
         "Broker 1 is well: 300 PRODUCE requests of 1 client waited 71 ms on average."
     )
     assert "quotas" not in verdict.fine
+
+
+def test_requests_are_counted_over_the_time_that_the_answer_names(tmp_path: Path) -> None:
+    """A time that begins within a minute has all of it: tables of minutes know no part of one."""
+    timed = [*minutes("User:bad", {})]
+    content = {"request_times": timed, "quota_usage": [used(60 * 29 + 51, RATE, 9.0)]}
+    answered = answer_of(tmp_path, content, "broker-1", Period(None, timedelta(minutes=5)))
+    assert (answered.start, answered.end) == (at(60 * 25), at(60 * 30 + 51))
+    since = [row["timed_requests"] for row in timed if row["event_time"] >= answered.start]
+    assert len(since) == 5
+    assert answered.verdict.sentence.startswith(f"Broker 1 is well: {sum(since)} PRODUCE ")
 
 
 def test_a_cost_without_need_is_a_hint(tmp_path: Path) -> None:
