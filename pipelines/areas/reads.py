@@ -67,8 +67,8 @@ def findings(scope: Scope) -> Iterator[Finding]:
     """Each client and topic that could not be read as it should, with what ends that."""
     for row in scope.ask(READS):
         yield Finding(
-            text=f"{client_text(row)} {suffers(row)}: {_counts(row)}; the last in the minute from "
-            f"{moment(row['last_seen'])}.",
+            text=f"{client_text(row)} {suffers(row)}, last in the minute from "
+            f"{moment(row['last_seen'])}: {_counts(row)}.",
             problem=None if row["advice"] is None else READ_FAILS,
             next_step=reasons.read_step(row),
             evidence_table="read_problems",
