@@ -52,8 +52,8 @@ def find_alerts(rules: Mapping[str, ThresholdRule]) -> Callable[[Batches], Batch
 
     In readings the columns of EVENT are null. A row with `is_carried` is an event that the table
     has already, and includes all readings up to it. An event has the columns of the reading it
-    follows from, further columns included, its own time, LAST_READING and ALERT_ID. Of readings at one time the lowest
-    counts, and NaN is no reading. Times and values must not be null.
+    follows from, further columns included, its own time, LAST_READING and ALERT_ID. Of readings at
+    one time the lowest counts, and NaN is no reading. Times and values must not be null.
     """
     return partial(_find, rules)
 
