@@ -2,7 +2,7 @@
 -- grain: one row per user and kind of client quota
 -- area: quotas
 -- level: sampled_log
--- question: Fitting quotas. Which quota fits what each user uses?
+-- question: Fitting quotas. How much does each user use at its peak, and which quota fits that?
 -- description: The quota that the use of the last days suggests for each user: conf's
 --   quotas.percentile of its windows at the broker where it used most, plus quotas.headroom. Client
 --   ids with a quota of their own for this user (levels 1 and 2) are left out, because no quota of

@@ -161,6 +161,7 @@ FILLED: dict[str, list[Row]] = {
         request(65, "FETCH", principal="User:bob", client_id=HOSTILE, throttle_time_ms=7.5),
         request(66, "FETCH", replica_id=2),
         request(66, "METADATA", client_software_name=None, client_id="quotaflow-admin"),
+        request(67, "METADATA", body='{"topics":[{"errorCode":29,"name":"secret"}]}'),
         request(67, "CREATE_TOPICS", body="{}", error_code=36, connection_id="c-1", weight=1.0),
     ],
     "telemetry_pushes": [

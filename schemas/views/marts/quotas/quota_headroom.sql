@@ -4,7 +4,7 @@
 -- level: sampled_log
 -- question: Headroom. Who comes near its quota?
 -- description: How near to its quota those who share a bucket came, in the newest hour of quota_usage
---   of their cluster.
+--   of their cluster. A user whom no quota limits has no row: quota_advice has its peak_usage.
 -- first: peak_share
 -- columns:
 --   from quota_usage: cluster_id, broker_id, quota_type, quota_level, quota_bucket_user,
