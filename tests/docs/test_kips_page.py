@@ -44,6 +44,8 @@ def is_there(quoted: str) -> bool:
     """Whether a text in backticks names something of ours that exists."""
     if quoted.startswith("quotaflow "):
         return quoted.split()[1] in index.COMMANDS
+    if quoted.startswith("python -m "):
+        return (ROOT / f"{quoted.split()[2].replace('.', '/')}.py").exists()
     if quoted.startswith("tests/"):
         file, _, name = quoted.partition("::")
         return name in functions_of(file)
