@@ -62,7 +62,7 @@ of_libraries AS (
         END AS first_able
     FROM dated
     -- A client that was updated since has the software of its last hour.
-    WHERE last_seen > last_request - INTERVAL '1' HOUR
+    WHERE coalesce(last_seen > last_request - INTERVAL '1' HOUR, TRUE)
 ),
 able AS (
     SELECT
