@@ -276,20 +276,21 @@ def _cells(row: Row) -> Row:
     cells |= {each["fact"]: each["text"] for each in row["facts"] or ()}
     if row["principal"] is not None:
         cells["client"] = _client(row)
-    if row["share"] is not None and row["cause"] != "not_explained":
-        cells["first"] = texts.share(_part_share(row))
+    is_slow = row["symptom"] == "slow"
+    if is_slow and row["share"] is not None and row["cause"] != "not_explained":
+        cells["first_ms"] = _part_ms(row)
     return cells
 
 
-def _part_share(row: Row) -> float:
-    """The share of the wait that is in the cause's part; of errors, that of the cause.
+def _part_ms(row: Row) -> float:
+    """What requests wait in the cause's part, as the budget has it, in ms.
 
-    A cause explains less than its part, by what requests of others wait there too.
+    The share of a cause is less than that part, by what is normal there. So a sentence has no share
+    of the part: it would look like that of the cause.
     """
-    waits = dict(parts(row)) if row["symptom"] == "slow" else {}
-    in_part_ms = waits.get(_PART_OF.get(row["cause"], ""))
-    share: float = in_part_ms / row["waited_ms"] if in_part_ms is not None else row["share"]
-    return share
+    in_part_ms = dict(parts(row)).get(_PART_OF.get(row["cause"], ""))
+    ms: float = row["share"] * row["waited_ms"] if in_part_ms is None else in_part_ms
+    return ms
 
 
 def budget(parts: Sequence[tuple[str, float]], chars: int) -> str:

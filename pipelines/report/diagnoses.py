@@ -34,7 +34,7 @@ def section(scope: Scope) -> ReportSection:
         GridColumn("what is wrong", lambda row: texts.listed(diagnoses.sentence(row), _CHARS)),
         GridColumn("since", lambda row: "" if row["since"] is None else texts.moment(row["since"])),
         GridColumn("why", lambda row: texts.listed(diagnoses.cause(row), _CHARS)),
-        number("share", "share", texts.share),
+        number("explains", "share", texts.share),
         GridColumn("how sure", lambda row: reasons.how_sure(row["confidence"])),
         GridColumn(
             "what to do", lambda row: texts.listed(diagnoses.step(scope, row) or "", _CHARS)

@@ -40,7 +40,7 @@ def test_the_verdict_comes_first(filled: Path, command: Command) -> None:
     output = command("why", "dave", *in_options(f"warehouse.path={filled}")).out
     words = " ".join(output.split())
     assert words.startswith("rdk-exports-dave is slow: each PRODUCE request waits ")
-    assert " % for a quota." in words
+    assert " of it for a quota." in words
     assert "of user dave, set by User:admin at " in words
     assert "--entity-type users --entity-name dave --add-config producer_byte_rate=" in words
     assert len(output.splitlines()) <= MAX_LINES

@@ -98,7 +98,7 @@ def given(tokens: list[str]) -> Iterator[str]:
 
 SIGNALS_OF = {
     "desired_configs": SIGNALS,
-    "diagnoses": {"client", "first", "failed_requests", "advice_table", "bytes", "lasted_ms"}
+    "diagnoses": {"client", "first_ms", "failed_requests", "advice_table", "bytes", "lasted_ms"}
     | {"clients_hit", "broker_clients", "rebalances", "stopped_ms", "partitions", "min_in_sync"},
     "cluster_symptoms": {"rebalances", "of_cause", "partition", "leader", "isr"},
     "client_diagnoses": {*client_causes.SIGNALS, *client_causes.FACTS},
