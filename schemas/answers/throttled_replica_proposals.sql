@@ -6,6 +6,7 @@
 --   so that neither side limits the move (KIP-73; see throttle_checks, moved_unlisted).
 --   Entries that a list already has stay. Blocked are lists with entries that name no replica
 --   (malformed_list), and rates that would never let the move end (rate_not_above_writes).
+-- empty: while a throttle limits each move for which a rate is set
 -- lookbacks:
 --   replication_traffic: 1 h
 --   replication_throttles: 1 h
