@@ -1,7 +1,7 @@
 """What changed lately: configs and quotas of a name, its topics, and what can be why it suffers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from quotaflow.pipelines.areas import diagnoses
@@ -138,6 +138,12 @@ def findings(scope: Scope) -> Iterator[Finding]:
             evidence_table="config_alterations",
             evidence=row,
         )
+
+
+def marks(findings: Iterable[Finding]) -> list[tuple[float, str]]:
+    """The second of each change among findings of this area, and its sentence, in order of time."""
+    changed = (each for each in findings if each.evidence.get("error_code") == 0)
+    return sorted((each.evidence["event_time"].timestamp(), each.text) for each in changed)
 
 
 def _concerns(scope: Scope, altered: Row) -> bool:

@@ -251,12 +251,6 @@ def change(row: Row) -> str:
     return f"{config} was altered by {principal} at {time}{'' if is_sure else _SAME_MINUTE}"
 
 
-def altered(row: Row) -> str:
-    """Which config was altered, by whom and when: a row of pages.CHANGES."""
-    entity = f"{row['entity_type']} {row['entity_name'] or 'default'}: {row['config_key']}"
-    return f"{entity} was altered by {row['changed_by']} at {row['event_time']:%H:%M:%S} UTC"
-
-
 def step(scope: Scope, row: Row) -> str | None:
     """What to do about a cause; None if there is no advice."""
     advice = reasons.diagnosis_step(_cells(row))

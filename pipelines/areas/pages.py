@@ -84,20 +84,6 @@ LIMIT {limit}
 """
 """How full the quotas of a name were in its last hour, at the fullest broker of each."""
 _OF_ROWS = "FROM request_times WHERE {of_cluster} AND event_time >= {since} AND {is}"
-CHANGES = f"""
-SELECT event_time, entity_type, entity_name, config_key, principal AS changed_by
-FROM config_alterations
-WHERE {{of_cluster}} AND event_time >= {{since}} AND error_code = 0 AND (
-    (entity_type = 'user' AND (entity_name = '' OR entity_name IN (
-        SELECT substring(principal, instr(principal, ':') + 1) {_OF_ROWS})))
-    OR (entity_type = 'client-id' AND (
-        entity_name = '' OR entity_name IN (SELECT client_id {_OF_ROWS})))
-    OR (entity_type = 'broker' AND (entity_name = '' OR entity_name IN (
-        SELECT CAST(broker_id AS STRING) {_OF_ROWS}))))
-ORDER BY event_time, entity_type, entity_name, config_key
-LIMIT {{limit}}
-"""
-"""Configs that were altered and concern a client, its quotas or its brokers."""
 NEIGHBOURS = f"""
 SELECT *, count(*) OVER () AS of_all FROM (
     SELECT

@@ -1,7 +1,7 @@
 """The charts and lists of a name's page: queries over its rows."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from quotaflow.pipelines.areas import diagnoses, pages
@@ -71,6 +71,8 @@ class BudgetChart:
     """On what requests of a name waited, over time, with marks for configs that changed."""
 
     caption: str
+    changes: Sequence[tuple[float, str]] = ()
+    """Seconds of changes, with their sentences."""
 
     def draw(self, scope: Scope, parts: Mapping[str, str]) -> Figure | None:
         """The chart; None without rows. Raises as Scope.rows."""
@@ -81,12 +83,8 @@ class BudgetChart:
         for row in rows:
             for part, ms in diagnoses.parts(row):
                 series[diagnoses.PARTS[part]].append((row["second"], ms))
-        events = [
-            (row["event_time"].timestamp(), diagnoses.altered(row))
-            for row in scope.rows(pages.CHANGES, **parts)
-        ]
         caption = f"{self.caption}, in steps of {texts.duration(step_s * 1e3)}"
-        return Figure(areas(series, step_s, texts.duration, events), caption)
+        return Figure(areas(series, step_s, texts.duration, self.changes), caption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +311,7 @@ _OF_CLIENT: tuple[Drawing, ...] = (
     _TOPICS_BY_BYTES,
     _COSTS,
 )
-DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
+_DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
     PRINCIPAL: _OF_CLIENT,
     CLIENT: _OF_CLIENT,
     GROUP: (_LAG, _COMMITS, _LAGS, _MEMBERS),
@@ -330,6 +328,16 @@ DRAWINGS: Mapping[str, tuple[Drawing, ...]] = {
     MOVE: (_LEFT, _MOVES, _CHECKS, _STEPS),
 }
 """What the page of each kind of name draws."""
+
+
+def drawings(kind: str, changes: Sequence[tuple[float, str]]) -> Iterator[Drawing]:
+    """What the page of a kind of name draws, with marks for changes."""
+    for drawing in _DRAWINGS[kind]:
+        if isinstance(drawing, BudgetChart):
+            yield replace(drawing, changes=changes)
+        else:
+            yield drawing
+
 
 _COLUMNS = {PRINCIPAL: "principal", CLIENT: "client_id", GROUP: "group_id", TOPIC: "topic"}
 

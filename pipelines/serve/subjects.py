@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from itertools import chain
 
-from quotaflow.pipelines.areas import diagnoses, pages
+from quotaflow.pipelines.areas import changes, diagnoses, pages
 from quotaflow.pipelines.areas.about import Period
 from quotaflow.pipelines.areas.finding import Finding
 from quotaflow.pipelines.areas.names import BROKER, CLIENT, GROUP, MOVE, PRINCIPAL, TOPIC
@@ -17,7 +18,7 @@ from quotaflow.pipelines.errors import NeverMadeError, QueryError
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.report.charts import bars
 from quotaflow.pipelines.report.section import Figure, Grid, ReportSection
-from quotaflow.pipelines.serve.drawings import DRAWINGS, conditions
+from quotaflow.pipelines.serve.drawings import conditions, drawings
 from quotaflow.pipelines.terminal import texts
 from quotaflow.udfs.counted import counted
 
@@ -49,21 +50,24 @@ def page(scope: Scope, kind: str, name: str) -> SubjectPage:
     parts = conditions(scope, kind, name)
     if parts is None:
         raise UnknownNameError(f"no {kind} has the name {texts.listed(name)}")
-    drawn = _drawn(scope, kind, parts)
-    has_rows = bool(drawn.charts or drawn.grids or drawn.sentences)
-    if kind not in _IN_WHY:
-        if not has_rows:
-            raise UnknownNameError(f"the tables have no {kind} {texts.listed(name)}")
-        return SubjectPage((), "", (), "", drawn)
-    period = Period(None, _LOOKBACK)
-    full_name = f"broker-{name}" if kind == BROKER else name
     try:
-        answered = why(scope.reader, full_name, period, scope.cluster_id or None, scope.conf)
+        answered = _why(scope, kind, name)
     except UnknownNameError:
-        if not has_rows:
+        drawn = _drawn(scope, kind, parts)
+        if not (drawn.charts or drawn.grids or drawn.sentences):
             raise
         return SubjectPage((), "", (), "", drawn)
-    return _answered(answered, drawn)
+    findings = chain(*(area.findings for area in answered.areas if area.name == changes.NAME))
+    return _answered(answered, _drawn(scope, kind, parts, changes.marks(findings)))
+
+
+def _why(scope: Scope, kind: str, name: str) -> WhyAnswer:
+    """What `quotaflow why` says of the name. Raises UnknownNameError."""
+    if kind not in _IN_WHY:
+        raise UnknownNameError(f"the tables have no {kind} {texts.listed(name)}")
+    full_name = f"broker-{name}" if kind == BROKER else name
+    period = Period(None, _LOOKBACK)
+    return why(scope.reader, full_name, period, scope.cluster_id or None, scope.conf)
 
 
 def _answered(answered: WhyAnswer, drawn: ReportSection) -> SubjectPage:
@@ -110,12 +114,14 @@ def _cut(finding: Finding) -> Finding:
     return replace(finding, text=text, next_step=step)
 
 
-def _drawn(scope: Scope, kind: str, parts: Mapping[str, str]) -> ReportSection:
+def _drawn(
+    scope: Scope, kind: str, parts: Mapping[str, str], marks: Sequence[tuple[float, str]] = ()
+) -> ReportSection:
     charts: list[Figure] = []
     grids: list[Grid] = []
     sentences: list[str] = []
     left_out: dict[str, None] = {}
-    for drawing in DRAWINGS[kind]:
+    for drawing in drawings(kind, marks):
         try:
             made = drawing.draw(scope, parts)
         except NeverMadeError as error:

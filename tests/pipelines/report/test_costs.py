@@ -11,7 +11,7 @@ from quotaflow.pipelines.config.cluster import Team
 from quotaflow.pipelines.dashboard.questions import QUESTIONS
 from quotaflow.pipelines.report.first_screen import blocks
 from quotaflow.pipelines.report.teams import section
-from quotaflow.pipelines.serve.drawings import DRAWINGS, CostList, conditions
+from quotaflow.pipelines.serve.drawings import CostList, conditions, drawings
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
@@ -110,7 +110,7 @@ def test_every_place_shows_one_total(filled: Warehouse) -> None:
 
 def test_the_page_of_a_topic_has_its_items(filled: Warehouse) -> None:
     scope = owned(filled, TEAMS)
-    (costs,) = [each for each in DRAWINGS[TOPIC] if isinstance(each, CostList)]
+    (costs,) = [each for each in drawings(TOPIC, ()) if isinstance(each, CostList)]
     parts = conditions(scope, TOPIC, "orders")
     assert parts
     drawn = costs.draw(scope, parts)

@@ -23,8 +23,10 @@ from quotaflow.pipelines.serve.site import MAX_NAME_CHARS, MAX_PAGES, QuotaflowS
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import TABLES
 
-from ...schemas.views.view_tables import make_table
-from ..report.pages import HOSTILE, NAMES, Page
+from ...rows import altered, limited, used
+from ...schemas.views.test_client_diagnoses import BAD, RATE, among_healthy, minutes
+from ...schemas.views.view_tables import make_table, make_tables_and_answers
+from ..report.pages import HOSTILE, NAMES, Page, progress
 from .markup import Markup
 from .serving_pages import CONTENT, get, served, site
 
@@ -69,7 +71,8 @@ def test_each_kind_of_page_draws_its_rows(pages: QuotaflowSite) -> None:
     assert "11-21 12:01: broker 9 ms" in client.text
     assert "(50 %) at broker 1: " in client.text
     assert " left" in client.text
-    assert "user default: producer_byte_rate was altered by User:admin at 12:00:30" in client.text
+    change = "12:00:30 UTC: User:admin set producer_byte_rate of the default user to 9 bytes/s."
+    assert client.text.count(change) == 2, "a mark in the chart, and a finding"
     assert "producer_byte_rate 50 % of the limit at 2026-11-21 12:00:00 UTC" in client.text
     assert "in MB/s: no step of 60 s is whole yet" in texts("client", NAMES[2]).text
     assert "Topics by bytes" in client.text
@@ -213,6 +216,28 @@ def test_the_page_behind_a_card_is_computed_ahead(
     assert f"/client?{urlencode({'name': NAMES[2]})}" in front.addresses
     assert not TAGS & set(front.tags)
     pages._pages.clear()
+
+
+@pytest.mark.parametrize("key", ["compression.type", "background.threads"])
+def test_a_page_marks_the_changes_that_why_names(warehouse: Warehouse, key: str) -> None:
+    """A change of its broker that cannot be why a client waits is neither in the text nor drawn."""
+    named = {"entity_type": "broker", "entity_name": "1"}
+    content = among_healthy(*minutes("User:bad", {"local": 400.0})) | {
+        "pipeline_progress": [progress(60 * 30, "in")],
+        "quota_usage": [used(60 * 29, RATE, 10.0, **BAD, amount=9)],
+        "config_alterations": [
+            altered(60 * 24, key, "1", **named),
+            limited(60 * 20, RATE, "9", entity_name="bad"),
+        ],
+    }
+    make_tables_and_answers(warehouse, content)
+    text = site(warehouse).answer("/client?name=bad").body.decode()
+    of_broker, of_quota = (
+        f"User:admin set {name} to {value}"
+        for name, value in ((f"{key} of broker 1", 1), (f"{RATE} of user bad", "9 bytes/s"))
+    )
+    shown = [text.count(each) for each in (of_quota, of_broker)]
+    assert shown == ([2, 2] if key == "compression.type" else [2, 0])
 
 
 def test_a_page_is_kept_until_a_table_changes(warehouse: Warehouse) -> None:
