@@ -143,7 +143,7 @@ TOPICS_BY_BYTES = _most(
 LAGS = POSITIONS.where("{is}").counted_rows
 MEMBERS_OF = MEMBERS.where("{is}").counted_rows
 MOVES = EVERY_MOVE.where("{is}").counted_rows
-MOVES_TO = EVERY_MOVE.where("replica_id = {name}").counted_rows
+MOVES_OF_BROKER = EVERY_MOVE.where("replica_id = {name} OR leader_id = {name}").counted_rows
 SLOW = BROKER_SLOW.question.where("{is}").counted_rows
 CHECKS = THROTTLE_WRONG.question.where("{is_in_checks}").counted_rows
 STEPS = EVERY_STEP.where("entity_name = {topic}").counted_rows

@@ -29,6 +29,7 @@ NO_NAME: dict[str, str] = dict.fromkeys(
         ),
         *("is_client_id", "is_entity_ip", "is_ip", "is_address", "is_group", "is_topic"),
         *("is_named_topic", "is_entity_topic", "is_named_broker", "is_entity_broker"),
+        "is_move_of_broker",
         *("is_own_broker", "is_own_group"),
     ),
     "true",

@@ -34,7 +34,8 @@ _MOVES_OF_NAME = (
     "SELECT topic, state, CAST(count(*) AS BIGINT) AS replicas, min(partition) AS partition, "
     "max(requested_time) AS requested_time, min(requested_by) AS requested_by, "
     "max(joined_time) AS joined_time, CAST(sum(bytes_left) AS DOUBLE) AS bytes_left, "
-    "max(eta_s) AS eta_s FROM reassignments WHERE {of_cluster} AND {is_topic} "
+    "max(eta_s) AS eta_s FROM reassignments "
+    "WHERE {of_cluster} AND ({is_topic} OR {is_move_of_broker}) "
     "AND requested_time < {until} AND state NOT IN ('in_place') AND (state NOT IN "
     "('done', 'cancelled') OR coalesce(joined_time, requested_time) >= {day}) "
     "GROUP BY topic, state ORDER BY topic, state LIMIT {limit}"
@@ -261,7 +262,7 @@ OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
 
 
 def findings(scope: Scope) -> Iterator[Finding]:
-    """Moves of its topics, what holds them back, and brokers that are slow for their clients."""
+    """Moves of its topics or to and from it, what holds them back, and brokers that are slow."""
     throttles = list(scope.facts(_THROTTLES))
     for row in scope.rows(_MOVES_OF_NAME):
         yield _move(row, [each["rate"] for each in throttles if each["is_set"] and each["rate"]])

@@ -89,6 +89,10 @@ class About:
             "is_entity_topic": any_of("entity_name", self.topics),
             "is_named_broker": any_of("broker_id", self.subject.brokers),
             "is_entity_broker": any_of("entity_name", [*map(str, self.subject.brokers)]),
+            "is_move_of_broker": (
+                f"({any_of('replica_id', self.subject.brokers)} "
+                f"OR {any_of('leader_id', self.subject.brokers)})"
+            ),
         }
 
 

@@ -76,6 +76,7 @@ MOVED = (
         page_kind=MOVE,
     ),
     GridColumn("to broker", lambda row: texts.listed(row["replica_id"]), page_kind=BROKER),
+    text("copied from", "leader_id"),
     GridColumn("state", lambda row: MOVE_STATES.get(row["state"], texts.listed(row["state"]))),
     GridColumn("left", _left, NUMBER),
     number("pace", "bytes_per_s", texts.rate),

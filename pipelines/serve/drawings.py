@@ -258,9 +258,9 @@ _MOVES = Listing(
     pages.MOVES,
 )
 _MOVES_OF_BROKER = Listing(
-    "Moves of replicas to this broker, the newest first",
+    "Moves of replicas to or from this broker, the newest first",
     MOVED,
-    pages.MOVES_TO,
+    pages.MOVES_OF_BROKER,
 )
 _DEGRADED = Listing(
     "When clients of this broker waited, the newest first",

@@ -8,6 +8,7 @@ from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
+from ...cases import cases
 from ...rows import Row, at, row, throttled, used
 from ...schemas.views.view_tables import Tables, make_tables, make_tables_and_answers
 from .test_why_answers import HOUR, rows_of
@@ -85,6 +86,27 @@ def test_a_move_without_a_pace_says_why_its_end_is_not_known(tmp_path: Path) -> 
         rows = rows_of(FolderReader(warehouse), "orders")
         (text,) = (r["finding"] for r in rows if r["evidence_table"] == "reassignments")
         assert text.endswith(f"28.0 MB are left{end}")
+
+
+@cases(
+    ("replica_id", "leader_id", "is_named"),
+    ("to the broker", 1, 2, True),
+    ("from the broker", 2, 1, True),
+    ("between others", 2, 3, False),
+    ("from a broker that nobody knows", 2, None, False),
+)
+def test_a_broker_has_the_moves_that_run_to_it_or_from_it(
+    tmp_path: Path, replica_id: int, leader_id: int | None, *, is_named: bool
+) -> None:
+    moving: Row = {"state": "moving", "topic": "orders", "partition": 0, "eta_s": 60.0}
+    moving |= {"requested_time": at(3_500), "replica_id": replica_id, "leader_id": leader_id}
+    moves = [row("reassignments", 3_600, moving, bytes_left=28_000_000.0)]
+    warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
+    make_tables(warehouse, SEEN | {"reassignments": moves})
+    rows = rows_of(FolderReader(warehouse), "broker-1")
+    texts = [each["finding"] for each in rows if each["evidence_table"] == "reassignments"]
+    expected = "The move of 1 replica of orders goes on; it was requested at "
+    assert [text.startswith(expected) for text in texts] == [True] * is_named
 
 
 def test_a_throttle_bounds_the_end_of_a_move_of_one_replica(tmp_path: Path) -> None:
