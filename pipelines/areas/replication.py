@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from quotaflow.pipelines import reasons
 from quotaflow.pipelines.areas.finding import (
@@ -141,11 +142,11 @@ def _checked(rows: Sequence[Row]) -> str:
 
 
 def check_steps(checks: Sequence[Row]) -> Iterator[str]:
-    """What to do about throttles; each part has rows that call for it."""
+    """What to do about throttles that are left over, and about the first other fault."""
     if any(map(_is_stale, checks)):
         yield "`quotaflow plan` says which left-over lists and rates it takes back"
-    if not all(map(_is_stale, checks)):
-        yield "see docs/replication.md for what ends each fault"
+    steps = (reasons.throttle_step(row) for row in checks if not _is_stale(row))
+    yield from islice(filter(None, steps), 1)
 
 
 def _check_action(checks: Sequence[Row]) -> str:

@@ -237,7 +237,7 @@ def findings(scope: Scope) -> Iterator[Finding]:
             row,
             f"{client_text(row)}: brokers refused {counted(row['pushes'], 'push', 'pushes')} of "
             f"metrics with {row['error_name'] or row['error_code']}{_too_early(row)}.",
-            "see `quotaflow show telemetry_rejections`; docs/telemetry.md explains each error",
+            "see `quotaflow show telemetry_rejections`",
         )
     if not scope.is_recent:
         yield last_day("clients_without_telemetry")
@@ -348,7 +348,7 @@ def _step_of_ended(row: Row) -> str | None:
     if row["state"] != "refused":
         return None
     if row["refused_error_code"] != _TOO_LARGE:
-        return "see `quotaflow show telemetry_rejections`; docs/telemetry.md explains each error"
+        return "see `quotaflow show telemetry_rejections`"
     size = "its pushes" if row["refused_bytes"] is None else texts.size(row["refused_bytes"])
     return (
         f"raise telemetry.max.bytes of the brokers above {size}, or let its subscription name "

@@ -40,6 +40,7 @@ from quotaflow.udfs.counted import counted
 TITLE = "Replication throttles and moves"
 _TABLE, _THROTTLES = "replication_rates", "replication_throttles"
 _MAX_EVENTS, _MAX_LANES = 200, 12
+_CHARS = 200
 CHECKED = (
     GridColumn("what is wrong", reasons.throttle_fault),
     text("topic", "topic"),
@@ -48,6 +49,7 @@ CHECKED = (
     number("rate", "rate", texts.rate),
     seconds("for", "age_s"),
     text("set by", "set_by"),
+    GridColumn("what to do", lambda row: texts.listed(reasons.throttle_step(row) or "", _CHARS)),
 )
 
 
