@@ -8,7 +8,8 @@
 --   from request_times: cluster_id
 --   hour: start of the hour
 --   from request_times: broker_id, principal, client_id, api
---   bucket: bucket of request_times.waited_histogram; null: the row counts all requests
+--   upper_ms: upper end of the bucket of request_times.waited_histogram, in ms; null: the row counts
+--     all requests
 --   requests: requests with a wait of the bucket; in the row of all those whose line has a time
 --   request_count: requests; 0 in the row of a bucket, as all that follows
 --   throttled_requests: those of them that were throttled
@@ -18,7 +19,7 @@
 SELECT
     *,
     date_trunc('hour', event_time) AS hour,
-    CAST(NULL AS INT) AS bucket,
+    CAST(NULL AS DOUBLE) AS upper_ms,
     sum(timed_requests) AS requests,
     sum(request_count) AS request_count,
     sum(throttled_requests) AS throttled_requests,
@@ -35,7 +36,7 @@ SELECT
     principal,
     client_id,
     api,
-    waited.bucket,
+    round(power(2e0, (waited.bucket + 1) / 8e0), 4) AS upper_ms,
     sum(waited.requests) AS requests,
     0 AS request_count,
     0 AS throttled_requests,

@@ -22,15 +22,14 @@
 WITH ranked AS (
     SELECT
         *,
-        sum(CASE WHEN bucket IS NULL THEN requests END) OVER alike AS timed,
+        sum(CASE WHEN upper_ms IS NULL THEN requests END) OVER alike AS timed,
         -- Requests that did not wait are in no bucket: they come first.
-        sum(CASE WHEN bucket IS NULL THEN requests ELSE -requests END) OVER alike
-        + sum(CASE WHEN bucket IS NULL THEN 0 ELSE requests END) OVER by_wait AS up_to,
-        CASE WHEN bucket IS NULL THEN 0e0 ELSE round(power(2e0, (bucket + 1) / 8e0), 4) END AS upper_ms
+        sum(CASE WHEN upper_ms IS NULL THEN requests ELSE -requests END) OVER alike
+        + sum(CASE WHEN upper_ms IS NULL THEN 0 ELSE requests END) OVER by_wait AS up_to
     FROM waits_by_hour
     WINDOW
         alike AS (PARTITION BY cluster_id, hour, broker_id, api),
-        by_wait AS (PARTITION BY cluster_id, hour, broker_id, api ORDER BY coalesce(bucket, -100000))
+        by_wait AS (PARTITION BY cluster_id, hour, broker_id, api ORDER BY coalesce(upper_ms, -1e0))
 )
 
 SELECT
@@ -39,9 +38,9 @@ SELECT
     CAST(max(timed) AS BIGINT) AS timed_requests,
     CAST(sum(throttled_requests) AS BIGINT) AS throttled_requests,
     sum(waited_time_ms) / nullif(max(timed), 0) AS mean_ms,
-    min(CASE WHEN timed > 0 AND 100 * up_to >= 50 * timed THEN upper_ms END) AS p50_ms,
-    min(CASE WHEN timed > 0 AND 100 * up_to >= 95 * timed THEN upper_ms END) AS p95_ms,
-    min(CASE WHEN timed > 0 AND 100 * up_to >= 99 * timed THEN upper_ms END) AS p99_ms,
+    min(CASE WHEN timed > 0 AND 100 * up_to >= 50 * timed THEN coalesce(upper_ms, 0e0) END) AS p50_ms,
+    min(CASE WHEN timed > 0 AND 100 * up_to >= 95 * timed THEN coalesce(upper_ms, 0e0) END) AS p95_ms,
+    min(CASE WHEN timed > 0 AND 100 * up_to >= 99 * timed THEN coalesce(upper_ms, 0e0) END) AS p99_ms,
     sum(local_time_ms) AS local_time_ms,
     CAST(sum(line_count) AS BIGINT) AS line_count
 FROM ranked
