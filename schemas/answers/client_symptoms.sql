@@ -2,12 +2,13 @@
 -- grain: one row per client, API, symptom and time in which it had it
 -- area: requests
 -- level: sampled_log
--- description: When clients waited or failed on the last day, one row {per}. A minute counts in which
---   the mean wait, and that of five or more requests and one in ten, is 50 ms or longer, and three
---   times the usual mean, or a second. So does one in which a client of five or more requests waits
---   for a quota twice, or gets errors. Any number of waits for a quota counts from ten seconds on. A client of fewer than ten
---   minutes is compared with others of the same minute. Minutes at most two apart are one time. A
---   client without a symptom has no row. client_diagnoses says why
+-- description: When clients waited or failed on the last day, one row {per}. A minute counts in
+--   which the mean wait is 50 ms or longer, and three times the usual one or a second; five or
+--   more requests, and one in ten, wait as long. So does one in which a client of five or more
+--   requests waits for a quota twice, or gets errors. Any number of waits for a quota counts from
+--   ten seconds on. A client of fewer than ten minutes is compared with others of the same minute.
+--   Minutes at most two apart are one time. A client without a symptom has no row.
+--   client_diagnoses says why
 -- key: cluster_id, since, principal, program, api, symptom
 -- time: since
 -- clustering: principal

@@ -133,7 +133,7 @@ class Suffering:
     errors: tuple[tuple[int, str, int], ...] = ()
     """Error codes of Kafka with their names, each with the number of requests."""
     long_parts: tuple[tuple[str, int, int], ...] | None = None
-    """Parts, each with a bucket as of request_times.waited_histogram and the number of requests."""
+    """Parts with buckets and numbers of requests, as request_times.part_histograms has them."""
 
 
 @dataclass(frozen=True, slots=True)
