@@ -268,6 +268,8 @@ def _cells(row: Row) -> Row:
     cells |= {each["signal"]: each["value"] for each in row["evidence"] or ()}
     cells |= row
     cells |= {each["fact"]: each["text"] for each in row["facts"] or ()}
+    if row["symptom"] == COST:
+        cells["advice"] = row["cause"]
     if row["principal"] is not None:
         cells["client"] = _client(row)
     is_slow = row["symptom"] == "slow"

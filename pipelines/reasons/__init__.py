@@ -126,7 +126,7 @@ def diagnosis_step(row: Row) -> str | None:
     if row["symptom"] == "lag":
         return lag_step(row)
     if row["symptom"] == COST:
-        return worded((row["advice_table"], "advice"), {**row, "advice": row["cause"]})
+        return worded((row["advice_table"], "advice"), row)
     is_move = row["symptom"] == "move_stalled"
     place = ("diagnoses", "symptom") if is_move else _of_cause(row)
     return _step(place, row)
