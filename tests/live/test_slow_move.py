@@ -38,8 +38,9 @@ def test_a_throttle_under_what_is_written_is_flagged_and_the_advised_one_ends_it
     with started(cluster, conf, throttled) as running, cluster.admin() as admin:
         move(admin, TOPIC, [throttled.follower], ask=roles.home)
         time.sleep(FULL_MINUTE_S)
-        running.go_on(with_snapshot=True)
+        # Answers wait until all that they read is there.
         make_missing(conf)
+        running.go_on(with_snapshot=True)
         flagged(running)
         advised(running)
         _, outcomes = apply_run.apply_plan(context.from_conf(conf), None, lambda _: None)

@@ -27,7 +27,7 @@ def copied(filled: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(command: Command, login: list[str], copied: Path) -> Command:
+def over_copy(command: Command, login: list[str], copied: Path) -> Command:
     """Runs commands over the copy."""
     return Command(command.capsys, tuple(in_options(*login, f"warehouse.path={copied}")))
 
@@ -40,36 +40,36 @@ def delete(login: list[str], folder: Path, table: str, where: str) -> None:
 
 
 def test_a_backfill_adds_what_was_lost_of_each_table_and_then_nothing(
-    filled: Path, copied: Path, login: list[str], run: Command
+    filled: Path, copied: Path, login: list[str], over_copy: Command
 ) -> None:
     for name in INGESTED:
         delete(login, copied, name, "source_offset % 3 = 0")
     assert contents(copied, INGESTED) != contents(filled, INGESTED)
     for is_again in (False, True):
-        error_text = run("backfill", "--from", "1d", "--slice", "1d").err
+        error_text = over_copy("backfill", "--from", "1d", "--slice", "1d").err
         assert contents(copied, {"requests"}) == contents(filled, {"requests"})
         assert ("\n0 rows added" in error_text) is is_again
-    run("backfill", "ingest_receiver", "--from", "1d", "--slice", "1d")
+    over_copy("backfill", "ingest_receiver", "--from", "1d", "--slice", "1d")
     assert contents(copied, INGESTED) == contents(filled, INGESTED)
 
 
 @pytest.mark.shows("removes old rows, rolls up, rebuilds and backfills")
 def test_every_result_is_rebuilt_as_streaming_wrote_it(
-    filled: Path, copied: Path, login: list[str], run: Command
+    filled: Path, copied: Path, login: list[str], over_copy: Command
 ) -> None:
     conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
     names = [CLIENT_METRICS.name, *rebuild.results(conf)]
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     for name in names:
         delete(login, copied, name, "true")
-        run("rebuild", name, "--from", since, "--slice", "12h")
+        over_copy("rebuild", name, "--from", since, "--slice", "12h")
         assert contents(copied, {name}) == contents(filled, {name})
         count = f"SELECT count(*) AS rows FROM {name}"
         assert query(copied, count) == query(filled, count), name
 
 
 def test_upkeep_of_a_real_warehouse_loses_nothing_and_streams_go_on(
-    filled: Path, copied: Path, login: list[str], run: Command
+    filled: Path, copied: Path, login: list[str], over_copy: Command
 ) -> None:
     conf = config.load(overrides=[*login, f"warehouse.path={copied}"])
     by_table = {t.name: t for t in upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)}
@@ -79,5 +79,5 @@ def test_upkeep_of_a_real_warehouse_loses_nothing_and_streams_go_on(
     again = upkeep.run_upkeep(conf, [], datetime.now(UTC), lambda _: None)
     assert all(t.files_before == t.files_after for t in again)
     assert all(t.disk_bytes_before == t.disk_bytes_after for t in again)
-    run("run", "fetches", "request_results", "fetch_results", "--once")
+    over_copy("run", "fetches", "request_results", "fetch_results", "--once")
     assert contents(copied, TABLES) == contents(filled, TABLES)
