@@ -52,4 +52,6 @@ def test_few_objects_may_be_empty() -> None:
         "throttle_leftovers",
         # Only where no request log comes.
         "leftover_proposals",
+        # A throttle of the leader limits its move.
+        "throttled_replica_proposals",
     }
