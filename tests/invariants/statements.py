@@ -11,7 +11,6 @@ import duckdb
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL")
 
 _MAY_BE_NEGATIVE = {
-    "bucket",  # A power of two: that of a wait of less than 1 ms is negative.
     # Kafka's own numbers for "none", and numbers that are no measure.
     *("acks", "broker_id", "error_code", "node_id", "replica_id", "session_epoch", "series_id"),
     *("producer_id", "producer_epoch", "subscription_id", "expected_subscription_id"),
