@@ -153,9 +153,11 @@ def test_what_is_not_planned_of_replication_is_told(plan: Plan, warehouse: Wareh
     content = {"replication_throttles": [throttled(3_600), left], "settings": [CAPACITY]}
     make_tables_and_answers(warehouse, seen_now(content))
     errors = plan().err
-    assert "broker 1: replication.manage of conf is false: to allow" in errors
+    rate = "leader.replication.throttled.rate"
+    assert f"broker 1 ({rate}): replication.manage of conf is false: to allow" in errors
     assert "; the advised rate is 4.0 MB/s; the capacity is" in errors
-    assert "topic u: the throttle is left over, but replication.cleanup_principals" in errors
+    left_over = "topic u (leader.replication.throttled.replicas): the throttle is left over"
+    assert f"{left_over}, but replication.cleanup_principals" in errors
     assert "the login that set it: an unknown login (before the request log began)" in errors
     assert all(line.isprintable() for line in errors.splitlines())
 
