@@ -30,7 +30,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class RowPeriod:
     """The times that a row covers.
 
     It ends at `end`, where there is such a column. Else it begins at `time` and takes a `unit`, the
@@ -74,7 +74,7 @@ def time_of(name: str) -> str | None:
     return next((time for time in _VIEW_TIMES if time in columns), None)
 
 
-def period(name: str, columns: Collection[str]) -> Period:
+def period(name: str, columns: Collection[str]) -> RowPeriod:
     """The period of the rows of a table or view, as the head of its file describes its columns.
 
     `columns` are those that the live table has.
@@ -86,4 +86,4 @@ def period(name: str, columns: Collection[str]) -> Period:
     meaning = meanings[last] if (last := end or time) else ""
     unit = _UNIT.match(meaning)
     has_length = not end and _LENGTH_S in columns
-    return Period(end, time, _PERIOD if has_length else unit and unit[1], "null" in meaning)
+    return RowPeriod(end, time, _PERIOD if has_length else unit and unit[1], "null" in meaning)

@@ -247,17 +247,17 @@ def test_requests_are_counted_over_the_time_that_the_answer_names(tmp_path: Path
 
 
 @cases(
-    ("lacks", "rack"),
+    ("missing", "rack"),
     ("all is known", (), "az-a"),
     ("its row is of an older version", ("client_rack",), "?"),
 )
-def test_a_cost_without_need_is_a_hint(tmp_path: Path, lacks: tuple[str, ...], rack: str) -> None:
+def test_a_cost_without_need_is_a_hint(tmp_path: Path, missing: tuple[str, ...], rack: str) -> None:
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
     make_tables_and_answers(warehouse, {"quota_usage": SEEN})
     step = FINE | {"advice": "set_producer_rack", "topic": "orders", "client_rack": "az-a"}
     step |= {"client_software_version": "4.1.0", "rack_awareness": "too_old"}
     facts = [{"fact": "advice_table", "text": "producer_rack_advice"}]
-    facts += [{"fact": name, "text": step[name]} for name in [*step][-4:] if name not in lacks]
+    facts += [{"fact": name, "text": step[name]} for name in [*step][-4:] if name not in missing]
     cost = FINE | {"subject_kind": "client", "rank": 1, "cause": step["advice"], "facts": facts}
     cost |= {
         "evidence": [
