@@ -83,7 +83,8 @@ RACK_STEP = RowProblem(
     table="replica_advice",
     question=STEPS.where(_IS_WORTH),
     summary=lambda rows: (
-        f"Consumers read {_size(rows[0]['all_saved'])} from other racks, which known steps spare."
+        f"Consumers read {_size(rows[0]['all_saved'])} from other racks in the last day "
+        "that known steps spare."
     ),
     action=lambda rows: texts.step(reasons.replica_step(rows[0])),
 )
@@ -97,7 +98,7 @@ PRODUCER_STEP = RowProblem(
     # Records with a key stay with their partition.
     summary=lambda rows: (
         "Producers sent to other racks what could have stayed in their own: "
-        f"up to {_size(rows[0]['all_saved'])}."
+        f"up to {_size(rows[0]['all_saved'])} in the last day."
     ),
     action=lambda rows: texts.step(reasons.producer_rack_step(rows[0])),
 )

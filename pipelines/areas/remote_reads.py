@@ -46,7 +46,9 @@ REMOTE_READ = RowProblem(
     subject=("advice", "principal", "client_id", "topic", "broker_id"),
     table="remote_read_advice",
     question=_STEPS,
-    summary=lambda rows: f"Clients read {texts.size(rows[0]['all_bytes'])} from remote storage.",
+    summary=lambda rows: (
+        f"Clients read {texts.size(rows[0]['all_bytes'])} from remote storage in the last day."
+    ),
     action=lambda rows: texts.step(reasons.remote_read_step(rows[0])),
 )
 PROBLEMS = (REMOTE_READ,)
