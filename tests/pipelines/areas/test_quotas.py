@@ -28,6 +28,7 @@ def test_the_quota_of_the_diagnosed_client_is_raised_though_others_wait_longer(
     make_tables(warehouse, {"quota_usage": usage})
     row = dict.fromkeys(("evidence", "facts", "client_id", "share"))
     row |= {"principal": "User:dave", "cause": "quota", "detail": RATE, "program": "dave"}
+    row |= {"symptom": "slow"}
     step = diagnoses.step(scope(warehouse), row)
     assert step
     assert "--entity-name dave" in step
