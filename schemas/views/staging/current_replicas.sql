@@ -58,12 +58,14 @@ placed AS (
         states.partition,
         states.broker_id,
         max(placements.requested_at) AS requested_at,
-        bool_and(
-            states.partition_seen <= placements.requested_at
-            AND (
-                states.is_removed
-                OR states.event_time > placements.requested_at
-                OR coalesce(states.valid_to <= placements.requested_at, FALSE)
+        NOT bool_or(
+            NOT (
+                states.partition_seen <= placements.requested_at
+                AND (
+                    states.is_removed
+                    OR states.event_time > placements.requested_at
+                    OR coalesce(states.valid_to <= placements.requested_at, FALSE)
+                )
             )
         ) AS is_new
     FROM states
