@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quotaflow.udfs.alerts import ALERT_ID, EVENT, KEY, ORDER, READINGS, alert_id, find_alerts
+from quotaflow.udfs.alerts import (
+    ALERT_ID,
+    EVENT,
+    KEY,
+    LAST_READING,
+    ORDER,
+    READINGS,
+    alert_id,
+    find_alerts,
+)
 from quotaflow.udfs.rules.alert import ThresholdRule
 
 from .. import case_tables
@@ -19,7 +28,7 @@ RULES = {
     "low": ThresholdRule("low", bound=10, clear=11, for_ms=0, stale_ms=60_000, is_above=False),
 }
 SCHEMA = pa.schema([*READINGS, *EVENT, pa.field("client_id", pa.string())])
-EVENTS = SCHEMA.append(ALERT_ID)
+EVENTS = SCHEMA.append(LAST_READING).append(ALERT_ID)
 
 
 def reading(event_ms, value, series_id=1, rule="slow", client_id="app"):
