@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from quotaflow.pipelines.commands import options
-from quotaflow.pipelines.config import given, load, origins, schema
+from quotaflow.pipelines.config import Conf, given, load, origins, schema
 from quotaflow.pipelines.errors import ConfigError
 from quotaflow.pipelines.terminal import grid, output, values
 from quotaflow.pipelines.terminal.layout import Layout
@@ -68,20 +68,30 @@ def conf(
     if action is Action.SCHEMA:
         output.lines([json.dumps(schema.schema(), indent=2)])
         return
-    sources = given(conf.file, conf.overrides)
-    shown = list(origins.origins(load(*sources), *sources))
     if action is Action.CHECK:
-        from quotaflow.pipelines.results import row_alerts  # noqa: PLC0415  imports pyarrow
-
-        row_alerts.check(load(*sources).alerts)
-        output.lines([_valid(sum(each.source != origins.DEFAULT for each in shown))])
+        output.lines([_checked(conf)])
         return
     rows: list[dict[str, Any]] = [
         {"key": each.key, "value": values.plain(each.value), "source": each.source}
-        for each in shown
+        for each in _loaded(conf)[1]
         if each.key.startswith(prefix or "")
     ]
     output.write(_some(rows, prefix), _COLUMNS, layout, by_importance=False)
+
+
+def _loaded(place: options.ConfOptions) -> tuple[Conf, list[origins.Origin]]:
+    """The conf, and where each value comes from."""
+    sources = given(place.file, place.overrides)
+    loaded = load(*sources)
+    return loaded, list(origins.origins(loaded, *sources))
+
+
+def _checked(place: options.ConfOptions) -> str:
+    from quotaflow.pipelines.results import row_alerts  # noqa: PLC0415  imports pyarrow
+
+    loaded, shown = _loaded(place)
+    row_alerts.check(loaded.alerts)
+    return _valid(sum(each.source != origins.DEFAULT for each in shown))
 
 
 def _describe(prefix: str, layout: Layout) -> None:
