@@ -1,7 +1,6 @@
 """What the commands tables and describe say about tables and views."""
 
 import re
-import shlex
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 from quotaflow.pipelines.errors import ConfigError, NeverMadeError, QuotaflowError, nearest
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.terminal import grid, readable, values
+from quotaflow.pipelines.terminal import grid, readable, texts, values
 from quotaflow.pipelines.warehouse import browsing, row_times, views
 from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.schemas import levels
@@ -189,8 +188,8 @@ def other_answers(words: Sequence[str], commands: Mapping[str, str]) -> Iterator
     yield from questions(words)
     about = [name for name, text in commands.items() if terms and _has(f"{name} {text}", terms)]
     yield from (f"`quotaflow {each}` may help" for each in about[:_MOST_QUESTIONS])
-    name = shlex.quote(values.visible(" ".join(words)))
-    yield f"`quotaflow why {name}` asks about a client, group, topic or broker of that name"
+    if command := texts.why(" ".join(words)):
+        yield f"`{command}` asks about a client, group, topic or broker of that name"
     yield "`quotaflow --help` lists commands"
 
 
