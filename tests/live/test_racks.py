@@ -183,7 +183,7 @@ def test_verdicts_tell_who_reads_where(scene: Scene) -> None:
 def test_advice_is_to_tell_a_rack_that_brokers_have(scene: Scene) -> None:
     rows = query(scene.conf, "SELECT * FROM replica_advice WHERE advice <> 'move_leader'")
     names = ("advice", "client_id", "client_rack", "topic")
-    # Of a rack that no broker has, `traffic` tells, which is empty here.
+    # Clients of a rack that no broker has are found by `traffic`, which is empty here.
     assert picked(rows, *names) == [("set_client_rack", NO_RACK, HERE, None)]
     (of_no_rack,) = (row for row in rows if row["client_id"] == NO_RACK)
     saved = sum(row["cross_rack_bytes"] for row in choices(scene, NO_RACK))
