@@ -5,6 +5,8 @@ from fnmatch import fnmatchcase
 
 _THROTTLED = "*.replication.throttled.*"
 """Of replicas that are not in sync: who waits for replicas in sync does not wait for these."""
+_BETWEEN_DIRS = "replica.alter.log.dirs.*"
+"""Of copies between two disks of one broker (KIP-113): no follower and no client waits for them."""
 _OWN_QUOTA = {
     "PRODUCE": ("producer_byte_rate", "request_percentage"),
     "FETCH": ("consumer_byte_rate", "request_percentage"),
@@ -63,6 +65,8 @@ def can_cause(config_key: str, cause: str, api: str) -> bool:
     if cause == "own_load":
         # Who may send more, does.
         keys += _OWN_QUOTA.get(api, ())
+    if fnmatchcase(config_key, _BETWEEN_DIRS):
+        return False
     if _THROTTLED not in keys and fnmatchcase(config_key, _THROTTLED):
         return False
     return any(fnmatchcase(config_key, pattern) for pattern in keys)

@@ -5,6 +5,7 @@ from quotaflow.udfs.rules.config_change import can_cause
 from ...cases import cases
 
 THROTTLE = "leader.replication.throttled.rate"
+BETWEEN_DIRS = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 @cases(
@@ -22,6 +23,8 @@ THROTTLE = "leader.replication.throttled.rate"
     ("what deletes no record", "compression.type", "out_of_range", "FETCH", False),
     ("fetchers", "num.replica.fetchers", "slow_follower", "PRODUCE", True),
     ("a throttle of replicas", THROTTLE, "slow_follower", "PRODUCE", False),
+    ("a throttle between disks", BETWEEN_DIRS, "slow_replicas", "PRODUCE", False),
+    ("the same, of what shrinks an ISR", BETWEEN_DIRS, "not_enough_replicas", "PRODUCE", False),
     ("a throttle that keeps them out of sync", THROTTLE, "not_enough_replicas", "PRODUCE", True),
     ("a throttle beside a move of leaders", THROTTLE, "leader_changes", "FETCH", False),
     ("an error without a cause", "compression.type", "other_errors", "PRODUCE", False),
