@@ -24,7 +24,7 @@ _READS = (
     "CAST(sum(fetches) AS BIGINT) AS fetches, CAST(sum(bytes) AS BIGINT) AS bytes, "
     "sum(fetch_time_ms) AS fetch_time_ms, sum(empty_time_ms) AS empty_time_ms "
     "FROM remote_reads_by_hour WHERE {of_cluster} AND ({is_client} OR {is_named_topic}) "
-    "AND hour >= {day} AND hour < {until} GROUP BY principal, client_id, topic "
+    "AND hour >= date_trunc('hour', {day}) AND hour < {until} GROUP BY principal, client_id, topic "
     "ORDER BY bytes DESC, principal, client_id, topic"
     " LIMIT {limit}"
 )

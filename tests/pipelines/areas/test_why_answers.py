@@ -28,6 +28,7 @@ from ...rows import (
     gauge,
     limited,
     push,
+    read_remotely,
     request,
     times,
     used,
@@ -180,6 +181,17 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
         (PROBLEM, "read_sooner")
     ]
     assert steps[0]["next_step"].startswith("let User:alice as orders read orders sooner")
+
+
+def test_the_hour_in_which_the_last_day_begins_counts(tmp_path: Path) -> None:
+    warehouse = at_folder(tmp_path)
+    half_past = 86_400 + 1_800
+    window = used(half_past, "consumer_byte_rate", 9.0, client_id="orders")
+    early = read_remotely(half_past - 86_400 + 600, 3_600)
+    make_tables_and_answers(warehouse, {"remote_reads": [early], "quota_usage": [window]})
+    rows = rows_of(FolderReader(warehouse), "orders")
+    (fact,) = (row for row in rows if row["area"] == "remote_reads" and row["state"] == FACT)
+    assert "read 3.6 kB of orders from remote storage" in fact["finding"]
 
 
 BIG: dict[str, Any] = {"principal": "User:dave", "client_id": "exports"}
