@@ -59,6 +59,9 @@ _CAUSES = {code: cause for cause, codes in _ERRORS.items() for code in codes}
 OTHER_ERRORS = "other_errors"
 MISSING_AT_REPLICA = "missing_at_replica"
 """A replica refuses an offset that the leader has: the client asks for what exists."""
+_LEAST_MISSING = 3
+"""A follower is some milliseconds behind its leader, so it refuses an offset or two in normal work
+(KIP-392)."""
 CAUSES = (
     *("quota", "noisy_neighbour", "own_load", "busy_broker", "stalled_broker", "slow_broker"),
     *("large_requests", "slow_appends", "slow_follower", "slow_replicas", "busy_network"),
@@ -292,7 +295,8 @@ def _kinds(s: Suffering) -> Iterator[tuple[str, str, float]]:
     for code, error, requests in s.errors:
         cause = _CAUSES.get(code, OTHER_ERRORS)
         missing = 0.0
-        if code == _OUT_OF_RANGE and s.refused_answers and s.missing_answers:
+        is_missing = (s.missing_answers or 0) >= _LEAST_MISSING
+        if code == _OUT_OF_RANGE and s.refused_answers and is_missing:
             missing = requests * s.missing_answers / s.refused_answers
             yield MISSING_AT_REPLICA, error, missing
         if requests > missing:

@@ -294,8 +294,8 @@ def test_a_throttle_of_replicas_concerns_who_lacks_replicas(
     ("faults", "expected"),
     (
         "a follower lacks some",
-        [("unavailable_offset", 1, {}), ("offset_too_large", 9, {})],
-        {"out_of_range": 0.9, "missing_at_replica": 0.1},
+        [("unavailable_offset", 3, {}), ("offset_too_large", 7, {})],
+        {"out_of_range": 0.7, "missing_at_replica": 0.3},
     ),
     (
         "a replica deleted what the leader has",

@@ -52,7 +52,8 @@ def test_each_cause_has_a_step(cause: str) -> None:
 
 @cases(
     ("refused", "missing", "expected"),
-    ("one that the leader has", 11, 1, {"out_of_range": 10 / 11, "missing_at_replica": 1 / 11}),
+    ("some that the leader has", 11, 3, {"out_of_range": 8 / 11, "missing_at_replica": 3 / 11}),
+    ("two that no follower had yet", 11, 2, {"out_of_range": 1}),
     ("all that the leader has", 11, 11, {"missing_at_replica": 1}),
     ("none that the leader has", 11, 0, {"out_of_range": 1}),
     ("no fetch is known", None, None, {"out_of_range": 1}),
