@@ -203,7 +203,8 @@ def _text(row: Row) -> str:
 
 
 def symptoms(scope: Scope) -> list[Symptom]:
-    """The symptoms of the name: ongoing ones first, its own, sure ones. Raises as Scope.rows."""
+    """The symptoms of the name: ongoing ones first, its own, sure ones, the longest wait, the most
+    bytes. Raises as Scope.rows."""
     assert scope.about is not None
     subject = scope.about.subject
     of_subject = ("subject_kind", "principal", "client_id", "group_id", "topic", "broker_id")
@@ -220,9 +221,13 @@ def _order(subject: "Subject", causes: Symptom) -> tuple[bool, bool, bool, float
         "topic": row["topic"] in subject.topics,
         "broker": row["broker_id"] in subject.brokers,
     }
-    waits = (row["waited_ms"] or 0.0) * (row["requests"] or 0) if row["symptom"] == "slow" else 0.0
+    amount = 0.0
+    if row["symptom"] == "slow":
+        amount = (row["waited_ms"] or 0.0) * (row["requests"] or 0)
+    elif row["symptom"] == COST:
+        amount = _cells(row)["bytes"] or 0.0
     is_sure = reasons.how_sure(row["confidence"]) == reasons.SURE
-    return not row["is_ongoing"], not named[row["subject_kind"]], not is_sure, -waits
+    return not row["is_ongoing"], not named[row["subject_kind"]], not is_sure, -amount
 
 
 def _client(row: Row) -> str:
