@@ -45,9 +45,8 @@ _OF_DAY = (
 )
 CLIENTS = f"SELECT DISTINCT principal, client_id {_OF_DAY} LIMIT {{limit}}"
 """The clients of a name on the last day."""
-# As `usual` of client_symptoms.
 USUAL = f"""
-SELECT sum(waited) / sum(requests) AS usual_ms
+SELECT max(waited / requests) AS usual_ms
 FROM (
     SELECT
         *,
@@ -59,9 +58,9 @@ FROM (
         GROUP BY event_time
     ) AS by_minute
 ) AS in_order
-WHERE nth * 2 <= minutes AND minutes >= 10
+WHERE nth * 2 <= minutes + 1 AND minutes >= 10
 """
-"""The mean wait in the half of the minutes of a day with the shortest waits."""
+"""The median of the mean waits of the minutes of a day."""
 
 
 def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[str, float], ...]]:
@@ -80,7 +79,8 @@ def well(scope: Scope, *, is_diagnosed: bool = True) -> tuple[str, tuple[tuple[s
     requests = counted(int(row["requests"]), f"{row['api']} request")
     if subject.brokers:
         requests += f" of {counted(row['clients'], 'client')}"
-    waited = f"waited {texts.duration(row['waited_ms'])} on average"
+    records = "" if row["api"] == "PRODUCE" else ", besides the time without records"
+    waited = f"waited {texts.duration(row['waited_ms'])} on average{records}"
     if not is_diagnosed:
         return f"{name}: {requests} {waited}. Diagnoses are missing.", ()
     usual = "" if subject.brokers else _usual(scope, row)
@@ -99,8 +99,11 @@ def _usual(scope: Scope, row: Row) -> str:
 
 def _errors(scope: Scope) -> Iterator[str]:
     """Errors that are too few for a symptom, as a sentence."""
-    rows = scope.rows_if_made(ERRORS)
-    if rows:
+    assert scope.about is not None
+    subject = scope.about.subject
+    # Most errors of clients of a topic are not about the topic.
+    is_topic = subject.topics and not (subject.principals or subject.client_ids)
+    if rows := [] if is_topic else scope.rows_if_made(ERRORS):
         requests = counted(sum(row["requests"] for row in rows), "request")
         got = "got" if len(rows) == 1 else "got errors, most often"
         yield f"{requests} {got} {error(rows[0])} ({rows[0]['api']})."
