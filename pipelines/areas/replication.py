@@ -299,13 +299,19 @@ def _move(row: Row, rates: Sequence[float]) -> Finding:
     """A move, and when it ends: at the earliest by the throttles that slow it, in bytes/s."""
     state = row["state"]
     left = f"; {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
-    eta = "" if row["eta_s"] is None else f"; it ends in about {texts.duration(row['eta_s'] * 1e3)}"
-    if state == "moving" and not eta:
-        eta = "; its end is not known, because neither fetches nor snapshots show a pace"
+    eta_s = row["eta_s"]
+    eta = "" if eta_s is None else f"; it ends in about {texts.duration(eta_s * 1e3)}"
+    if state == "moving":
         # Replicas on several brokers have a rate each.
-        if rates and row["replicas"] == 1 and row["bytes_left"]:
-            least = texts.duration(row["bytes_left"] / min(rates) * 1e3)
+        is_limited = rates and row["replicas"] == 1 and row["bytes_left"]
+        least_s = row["bytes_left"] / min(rates) if is_limited else 0.0
+        # A leader may send a megabyte at once, and then none for a while: a pace of a minute is not
+        # that of the whole.
+        if least_s > (eta_s or 0.0):
+            least = texts.duration(least_s * 1e3)
             eta = f"; at the {texts.rate(min(rates))} of its throttle this takes at least {least}"
+        elif eta_s is None:
+            eta = "; its end is not known, because neither fetches nor snapshots show a pace"
     by = f"{row['requested_by']} requested it" if row["requested_by"] else "it was requested"
     return Finding(
         text=(
