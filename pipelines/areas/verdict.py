@@ -1,5 +1,6 @@
 """The first page of `why`: one sentence, since when, on what a name waits, causes, what to do."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,12 @@ TABLES_OF = {
 }
 """By symptom, tables whose problems a diagnosis says already."""
 _FRESH = timedelta(minutes=5)
+_COMMAND = re.compile(r"`[^`]+`|kafka-[a-z-]+\.sh .+")
+"""What can be pasted: a quoted command, or one of Kafka's that ends a text."""
+_GOES_ON, _JOINED = "\x01", "\x02"
+"""Marks of spaces in commands: no name has them, because names are escaped."""
+_SHELL_GOES_ON = " \\"
+_OPTION = re.compile(r"--[a-z-]+ (?!--)\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +198,7 @@ def _when(scope: Scope, row: Row | None) -> str:
     until = [row["until"]] if row is not None and row["is_ongoing"] and row["until"] else []
     last = max([scope.until, *until])
     is_old = scope.now - last > _FRESH
-    read = "read up to" if scope.is_past else "the data end at"
+    read = "read up to" if scope.is_past else "last seen by"
     seen = [f"{read} {last:%H:%M} UTC, {texts.age(last, scope.now)} ago"]
     return ", ".join(filter(None, [*since, *(seen if is_old else [])]))
 
@@ -287,8 +294,26 @@ def _indented(title: str, text: str, most: int | None = None) -> tuple[str, ...]
 
 
 def _wrapped(text: str, most: int | None, indent: str = "  ") -> list[str]:
-    """The text in at most so many lines."""
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent=indent, max_lines=most, placeholder=" …",
+    """The text in at most so many lines, from which a command can be pasted."""
+    room = WIDTH - len(indent) - len(_SHELL_GOES_ON)
+    marked = _COMMAND.sub(lambda match: _marked(match[0], room), text)
+    lines = textwrap.wrap(
+        marked, WIDTH - 1, subsequent_indent=indent, max_lines=most, placeholder=" …",
         break_long_words=True, break_on_hyphens=False, drop_whitespace=True,
     )  # fmt: skip
+    return [_unmarked(line) for line in lines]
+
+
+def _marked(command: str, room: int) -> str:
+    """A command that stays on one line if it fits, and has marks where a shell can go on if not."""
+    if len(command) <= room:
+        return command.replace(" ", _JOINED)
+    joined = _OPTION.sub(
+        lambda match: match[0].replace(" ", _JOINED) if len(match[0]) <= room else match[0], command
+    )
+    return joined.replace(" ", f"{_GOES_ON} ")
+
+
+def _unmarked(line: str) -> str:
+    goes_on = _SHELL_GOES_ON if line.endswith(_GOES_ON) else ""
+    return line.replace(_GOES_ON, "").replace(_JOINED, " ") + goes_on
