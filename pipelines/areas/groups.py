@@ -59,7 +59,7 @@ def _summary(how: str, rows: Sequence[Row]) -> str:
     first, code = rows[0]["group_id"], rows[0]["cause"]
     why = reasons.text_of_code(("why_groups_lag", "cause"), code)
     others = texts.names(row["group_id"] for row in rows if row["group_id"] != first)
-    more = f" So does the lag of {others}." if others else ""
+    more = f" The lag of {others} also {how}." if others else ""
     return f"The lag of {texts.listed(first)} {how}: {why}.{more}"
 
 

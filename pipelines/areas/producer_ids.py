@@ -148,7 +148,8 @@ def _accused(rows: Sequence[Row]) -> str:
     first, code = rows[0]["principal"], rows[0]["cause"]
     why = reasons.text_of_code(("producer_id_bursts", "cause"), code)
     others = texts.names(row["principal"] for row in rows if row["principal"] != first)
-    more = f" So did {others}." if others else ""
+    # Each has a cause of its own, which `why` says.
+    more = f" {others} also took too many." if others else ""
     return f"{texts.listed(first)} took too many producer ids: {why}.{more}"
 
 
@@ -201,9 +202,7 @@ def _over(row: Row) -> Finding:
         ),
         # A burst says why, and accuses if somebody is to blame.
         problem=None if row["is_explained"] else OVER,
-        next_step=None
-        if row["is_explained"]
-        else "see the advised quota in `quotaflow show producer_id_advice`",
+        next_step="see the advised quota in `quotaflow show producer_id_advice`",
         evidence_table="producer_id_rates",
         evidence=row,
     )

@@ -139,11 +139,13 @@ def test_a_cause_is_said_of_the_first_alone() -> None:
     rows = [{"principal": f"User:{name}", "cause": "restart_loop"} for name in ("a", "b")]
     assert producer_ids.ACCUSED.summary(rows) == (
         "User:a took too many producer ids: the clients restart again and again, or a loop "
-        "connects. So did User:b."
+        "connects. User:b also took too many."
     )
     lags = [{"group_id": name, "cause": "unknown"} for name in ("g", "h", "g")]
     summary = groups.FALLS_BEHIND.summary(lags)
-    assert summary == "The lag of g grows: the tables do not show the cause. So does the lag of h."
+    assert (
+        summary == "The lag of g grows: the tables do not show the cause. The lag of h also grows."
+    )
 
 
 def test_a_missing_client_id_leaves_no_gap() -> None:
