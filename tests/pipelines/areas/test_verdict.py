@@ -91,6 +91,13 @@ def test_its_harmless_twin_is_well(tmp_path: Path) -> None:
     assert verdict.causes == ()
 
 
+def test_long_polls_are_no_wait(tmp_path: Path) -> None:
+    reads = {"request_times": minutes("User:fine", {}, api="FETCH"), "quota_usage": SEEN}
+    assert "ms on average, besides the time without records" in (
+        verdict_of(tmp_path, reads, "fine").sentence
+    )
+
+
 @cases(
     ("errors", "text"),
     ("of one kind", [(45, 4)], "4 requests got OUT_OF_ORDER_SEQUENCE_NUMBER (PRODUCE)."),
