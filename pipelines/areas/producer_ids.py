@@ -202,6 +202,7 @@ def _over(row: Row) -> Finding:
         ),
         # A burst says why, and accuses if somebody is to blame.
         problem=None if row["is_explained"] else OVER,
+        is_hint=row["is_explained"],
         next_step="see the advised quota in `quotaflow show producer_id_advice`",
         evidence_table="producer_id_rates",
         evidence=row,

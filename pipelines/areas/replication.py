@@ -320,6 +320,7 @@ def _move(row: Row, rates: Sequence[float]) -> Finding:
             f"{moment(row['requested_time'])}{left}{eta}."
         ),
         problem=MOVE_STUCK if state in STUCK else None,
+        is_hint=state not in _ENDED,
         next_step=None if state in _ENDED else "see `quotaflow show move_progress`",
         evidence_table="reassignments",
         evidence=row,

@@ -130,11 +130,10 @@ class AreaAnswer:
 
     @property
     def is_fine(self) -> bool:
-        """Whether it knows the name, and has nothing to do or to improve."""
+        """Whether it knows the name, and has nothing that could be better."""
         judged = [each for each in self.findings if each.evidence_table not in _DETAILS]
         states = {finding.state for finding in judged}
-        to_do = self.hints or any(each.next_step for each in judged)
-        return states <= {FACT, NOTHING} and FACT in states and not to_do
+        return states <= {FACT, NOTHING} and FACT in states and not self.hints
 
     @property
     def hints(self) -> int:

@@ -139,7 +139,7 @@ def test_a_throttle_bounds_the_end_of_a_move_of_one_replica(tmp_path: Path) -> N
     ("a move that goes on", "moving", False),
     ("one that is done", "done", True),
 )
-def test_what_has_a_step_is_not_fine(tmp_path: Path, state: str, *, is_fine: bool) -> None:
+def test_a_move_that_goes_on_is_not_fine(tmp_path: Path, state: str, *, is_fine: bool) -> None:
     move: Row = {"state": state, "topic": "orders", "partition": 0, "replica_id": 3}
     moves = [row("reassignments", 3_600, move, requested_time=at(3_500), joined_time=at(3_500))]
     warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path)))
