@@ -295,9 +295,9 @@ def _kinds(s: Suffering) -> Iterator[tuple[str, str, float]]:
     for code, error, requests in s.errors:
         cause = _CAUSES.get(code, OTHER_ERRORS)
         missing = 0.0
-        is_missing = (s.missing_answers or 0) >= _LEAST_MISSING
-        if code == _OUT_OF_RANGE and s.refused_answers and is_missing:
-            missing = requests * s.missing_answers / s.refused_answers
+        answers = s.missing_answers or 0
+        if code == _OUT_OF_RANGE and s.refused_answers and answers >= _LEAST_MISSING:
+            missing = requests * answers / s.refused_answers
             yield MISSING_AT_REPLICA, error, missing
         if requests > missing:
             yield cause, error, requests - missing
