@@ -119,6 +119,7 @@ def _cause(row: Row) -> str:
 def _lag(row: Row) -> str:
     oldest = row["lag_s"]
     age = "" if oldest is None else f", the oldest {texts.duration(oldest * 1e3)} old"
+    age += _deleted(row["retention_left_s"])
     caught = row["caught_up_in_s"]
     until = (
         "" if caught is None else f", and the group catches up in {texts.duration(caught * 1e3)}"
@@ -129,6 +130,15 @@ def _lag(row: Row) -> str:
     return f"Group {name(row, 'group_id')} is {behind}{age}; {trend}{until}"
 
 
+def _deleted(left_s: float | None) -> str:
+    """When retention deletes the oldest record, if that is soon."""
+    if left_s is None or left_s >= _SOON_S:
+        return ""
+    when = f"in {texts.duration(left_s * 1e3)}" if left_s > 0 else "now"
+    return f" (retention may delete it {when})"
+
+
+_SOON_S = 86_400
 _TRENDS = {
     "growing": "the lag grows",
     "blocked": "the group reads nothing",

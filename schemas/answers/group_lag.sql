@@ -50,6 +50,10 @@
 --   lag_s_unknown_reason STRING: why lag_s is null: lag_unknown, share_group (its lag has no first
 --     record), older_than_history (no end is known from before that record), end_went_back (the
 --     topic was made again, or lost records)
+--   retention_left_s DOUBLE: seconds from end_known_at until the oldest record left reaches the
+--     retention of its topic (topic_retentions): from then on Kafka may delete it, with its segment.
+--     0: it has. A limit of bytes may delete it sooner. Null: lag is 0, lag_s or the retention is not
+--     known, or no time limits it (retention.ms is -1, or cleanup.policy has no delete)
 --   records_in_per_s DOUBLE: records written in a second, over the last ten minutes, or the last
 --     two times at which the end is known; null: it is known once
 --   records_out_per_s DOUBLE: how many offsets the position moved on in a second, in the same way;
@@ -249,14 +253,6 @@ marked AS (
         )
     GROUP BY ALL
 ),
-compacted AS (
-    SELECT cluster_id, entity_name AS topic
-    FROM current_configs
-    WHERE
-        entity_type = 'topic'
-        AND config_key = 'cleanup.policy'
-        AND config_value LIKE '%compact%'
-),
 -- Rates over the last ten minutes of what is known, or over the two newest times.
 recent_ends AS (
     SELECT
@@ -334,7 +330,13 @@ joined AS (
         ends.end_known_at,
         ends.end_seen_us,
         coalesce(marked.markers, 0) AS markers,
-        coalesce(marked.markers, 0) > 0 OR compacted.topic IS NOT NULL AS has_gaps,
+        coalesce(marked.markers, 0) > 0
+        OR coalesce(retentions.cleanup_policy LIKE '%compact%', FALSE) AS has_gaps,
+        CASE
+            WHEN retentions.retention_ms >= 0
+                AND coalesce(retentions.cleanup_policy LIKE '%delete%', TRUE)
+                THEN retentions.retention_ms / 1e3
+        END AS retention_s,
         -- Where no request log shows the isolation level, a group that is there waits there: no
         -- record is left before the transaction.
         coalesce(
@@ -359,7 +361,7 @@ joined AS (
     LEFT JOIN ends USING (cluster_id, topic, partition)
     LEFT JOIN marked USING (cluster_id, group_id, topic, partition)
     LEFT JOIN isolation USING (cluster_id, group_id)
-    LEFT JOIN compacted USING (cluster_id, topic)
+    LEFT JOIN topic_retentions AS retentions USING (cluster_id, topic)
     LEFT JOIN in_rates USING (cluster_id, topic, partition)
     LEFT JOIN out_rates USING (cluster_id, group_id, topic, partition)
 ),
@@ -472,6 +474,11 @@ SELECT
         WHEN judged.read_until_us IS NOT NULL THEN 'end_went_back'
         ELSE 'older_than_history'
     END AS lag_s_unknown_reason,
+    CASE
+        WHEN judged.lag > 0 AND judged.lag_s < judged.retention_s
+            THEN judged.retention_s - judged.lag_s
+        WHEN judged.lag > 0 AND judged.lag_s >= judged.retention_s THEN 0e0
+    END AS retention_left_s,
     CASE
         WHEN judged.trend = 'shrinking'
             THEN judged.lag / (judged.records_out_per_s - judged.records_in_per_s)

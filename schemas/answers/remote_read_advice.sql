@@ -124,48 +124,6 @@ aged AS (
             AND ends.known_at <= hourly.last_minute
     GROUP BY ALL
 ),
-retentions AS (
-    SELECT
-        topics.cluster_id,
-        topics.topic,
-        max(CASE WHEN configs.config_key = 'local.retention.ms' THEN configs.config_value END) AS local_ms,
-        max(CASE WHEN configs.config_key = 'retention.ms' THEN configs.config_value END) AS whole_ms,
-        max(CASE WHEN configs.config_key = 'local.retention.bytes' THEN configs.config_value END) AS local_bytes,
-        max(CASE WHEN configs.config_key = 'retention.bytes' THEN configs.config_value END) AS whole_bytes
-    FROM (SELECT DISTINCT cluster_id, topic FROM read) AS topics
-    INNER JOIN current_configs AS configs
-        ON topics.cluster_id = configs.cluster_id
-            AND topics.topic = configs.entity_name
-            AND configs.entity_type = 'topic'
-    GROUP BY topics.cluster_id, topics.topic
-),
-defaults AS (
-    SELECT
-        cluster_id,
-        max(CASE WHEN config_key = 'log.local.retention.ms' THEN config_value END) AS local_ms,
-        max(CASE WHEN config_key = 'log.retention.ms' THEN config_value END) AS whole_ms,
-        max(CASE WHEN config_key = 'log.retention.hours' THEN config_value END) AS whole_hours,
-        max(CASE WHEN config_key = 'log.local.retention.bytes' THEN config_value END) AS local_bytes,
-        max(CASE WHEN config_key = 'log.retention.bytes' THEN config_value END) AS whole_bytes
-    FROM current_configs
-    WHERE entity_type = 'broker'
-    GROUP BY cluster_id
-),
-limits AS (
-    SELECT
-        topics.cluster_id,
-        topics.topic,
-        TRY_CAST(coalesce(of_topic.local_ms, defaults.local_ms) AS BIGINT) AS local_ms,
-        coalesce(
-            TRY_CAST(coalesce(of_topic.whole_ms, defaults.whole_ms) AS BIGINT),
-            TRY_CAST(defaults.whole_hours AS BIGINT) * 3600000
-        ) AS whole_ms,
-        TRY_CAST(coalesce(of_topic.local_bytes, defaults.local_bytes) AS BIGINT) AS local_bytes,
-        TRY_CAST(coalesce(of_topic.whole_bytes, defaults.whole_bytes) AS BIGINT) AS whole_bytes
-    FROM (SELECT DISTINCT cluster_id, topic FROM read) AS topics
-    LEFT JOIN retentions AS of_topic USING (cluster_id, topic)
-    LEFT JOIN defaults USING (cluster_id)
-),
 produced AS (
     SELECT traffic.cluster_id, traffic.topic, sum(traffic.bytes) AS bytes
     FROM traffic
@@ -223,16 +181,15 @@ limited AS (
     SELECT
         steps.*,
         time_ranges.hours,
-        CASE WHEN limits.local_ms = -2 THEN limits.whole_ms ELSE limits.local_ms END AS local_retention_ms,
-        CASE WHEN limits.local_bytes = -2 THEN limits.whole_bytes ELSE limits.local_bytes END
-            AS local_retention_bytes,
+        limits.local_retention_ms,
+        limits.local_retention_bytes,
         CASE
             WHEN steps.advice = 'raise_local_retention'
                 THEN CAST(ceil(steps.read_age_ms / 36e5) AS BIGINT) * 3600000
         END AS recommended_ms
     FROM steps
     INNER JOIN time_ranges USING (cluster_id)
-    LEFT JOIN limits USING (cluster_id, topic)
+    LEFT JOIN topic_retentions AS limits USING (cluster_id, topic)
 )
 
 SELECT

@@ -33,6 +33,7 @@
 --   lag_s DOUBLE: age of the oldest record left, in seconds; null: it is not known of a partition
 --   since TIMESTAMP: when that record was written: end_known_at - lag_s of its partition in
 --     group_lag; null: lag_s is
+--   retention_left_s DOUBLE: the least of its partitions, as in group_lag; null: not known of any
 --   records_in_per_s DOUBLE: records written in a second, as in group_lag; null: not known
 --   records_out_per_s DOUBLE: how many offsets the group moved on in a second, 0 if it did not in
 --     the last three minutes; null: not known of every partition
@@ -177,6 +178,7 @@ lagging AS (
                     END
                 )
         END AS since,
+        min(partitions.retention_left_s) AS retention_left_s,
         count(partitions.position) AS partitions,
         sum(partitions.records_in_per_s) AS records_in_per_s,
         CASE
@@ -688,6 +690,7 @@ SELECT
     lagging.lag,
     lagging.lag_s,
     lagging.since,
+    lagging.retention_left_s,
     lagging.records_in_per_s,
     lagging.records_out_per_s,
     CASE

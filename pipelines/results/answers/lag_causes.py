@@ -15,7 +15,7 @@ from quotaflow.udfs.rules.lag_evidence import Evidence
 _TABLE = TABLES["why_groups_lag"].arrow
 _OF_GROUP = (
     *("cluster_id", "group_id", "group_type", "topic", "known_at"),
-    *("lag", "lag_s", "since", "caught_up_in_s"),
+    *("lag", "lag_s", "since", "retention_left_s", "caught_up_in_s"),
 )
 """What the text says of the group and topic, beside the evidence."""
 _RATES = ("records_in_per_s", "records_out_per_s", "trend")

@@ -25,6 +25,7 @@ from ...rows import (
     alert,
     altered,
     at,
+    broker_config,
     gauge,
     limited,
     push,
@@ -199,11 +200,13 @@ DAVE = used(0, "producer_byte_rate", 9.0, **BIG)
 LATE = {"client_software_version": "3.5.0"}
 
 
+THROTTLED = used(1_100, "consumer_byte_rate", 5e5, quota=5e5, quota_level=3) | USAGE
+
+
 @pytest.mark.parametrize("name", ["g", pytest.param("User:alice", marks=pytest.mark.faults)])
 def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name: str) -> None:
     warehouse = at_folder(tmp_path)
-    throttled = used(1_100, "consumer_byte_rate", 5e5, quota=5e5, quota_level=3) | USAGE
-    tables = lagging(requests=THROTTLES, quota_usage=[throttled])
+    tables = lagging(requests=THROTTLES, quota_usage=[THROTTLED])
     make_tables_and_answers(warehouse, tables)
     (row,) = (row for row in rows_of(FolderReader(warehouse), name) if row["area"] == "groups")
     assert (row["state"], row["topic"]) == (PROBLEM, "t")
@@ -213,6 +216,25 @@ def test_a_group_that_lags_has_its_cause_and_the_next_step(tmp_path: Path, name:
         "51 %, quota 500,000."
     )
     assert row["next_step"].startswith("raise consumer_byte_rate of the group's clients")
+
+
+@cases(
+    ("hours", "shown"),
+    ("less than a day is left", 8, "11 min old (retention may delete it in 7.8 h); the lag"),
+    ("more than a day is left", 168, "11 min old; the lag"),
+    more=[("it is reached", 0, "11 min old (retention may delete it now); the lag")],
+)
+def test_why_says_how_soon_retention_deletes_what_a_group_did_not_read(
+    tmp_path: Path, hours: int, shown: str
+) -> None:
+    warehouse = at_folder(tmp_path)
+    kept = broker_config("log.retention.hours", str(hours))
+    topic = table_row("topics", 0, {}, topic="t")
+    make_tables_and_answers(
+        warehouse, lagging(quota_usage=[THROTTLED], configs=[kept], topics=[topic])
+    )
+    (lags,) = (row for row in rows_of(FolderReader(warehouse), "g") if row["area"] == "groups")
+    assert shown in lags["finding"]
 
 
 @pytest.mark.faults

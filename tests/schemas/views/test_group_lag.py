@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ... import case_tables
-from ...rows import Row, row
+from ...rows import Row, broker_config, config, row
 from .group_snapshot_rows import (
     assigned,
     committed,
@@ -17,7 +17,15 @@ from .group_snapshot_rows import (
     sized,
     snapshots,
 )
-from .view_tables import Picked, Tables, assert_shown, picked, view
+from .view_tables import (
+    Picked,
+    Tables,
+    assert_outcomes,
+    assert_shown,
+    in_table,
+    picked,
+    view,
+)
 
 
 def scene(
@@ -70,7 +78,7 @@ def test_the_lag_of_a_compacted_topic_is_an_upper_bound() -> None:
         {"entity_type": "topic", "entity_name": "t", "config_key": "cleanup.policy"},
         config_value="compact",
     )
-    plain = scene(committed(0, 60), ended(0, 100))
+    plain = scene(committed(0, 60), ended(0, 100), topics=[row("topics", 0, {}, topic="t")])
     cases = {
         "plain": (plain, [(40, False)]),
         "compacted": (plain | {"configs": [policy]}, [(40, True)]),
@@ -91,6 +99,59 @@ def test_rates_and_when_it_is_caught_up() -> None:
         view("group_lag", tables), "records_in_per_s", "records_out_per_s", "caught_up_in_s"
     )
     assert rates == pytest.approx((200 / 600, 1.0, 600 / (1 - 200 / 600)))
+
+
+# Of a group that has read up to 100, and whose oldest record left is 420 s old.
+FALLS_BEHIND = scene(
+    *(committed(0, 100), committed(600, 130)),
+    *(ended(0, 100), ended(600, 100), ended(1_200, 200)),
+    at_seconds=(0, 600, 1_200),
+    topics=[row("topics", 0, {}, topic="t")],
+)
+DAY = broker_config("log.retention.hours", "24")
+
+
+def of_topic(key: str, value: str) -> Row:
+    return config(0, key, value, entity_type="topic", entity_name="t")
+
+
+RETENTIONS: dict[tuple[float | None], dict[str, list[Row]]] = {
+    (86_400 - 420.0,): {
+        "of brokers": [DAY],
+        "of brokers, in minutes": [
+            broker_config("log.retention.hours", "168"),
+            broker_config("log.retention.minutes", "1440"),
+        ],
+        "the policy is known": [DAY, broker_config("log.cleanup.policy", "delete")],
+        "compacted, and deleted too": [DAY, of_topic("cleanup.policy", "compact,delete")],
+    },
+    (180.0,): {"of the topic": [DAY, of_topic("retention.ms", "600000")]},
+    (0.0,): {"reached": [of_topic("retention.ms", "420000")]},
+    (0.5,): {"reached in half a second": [of_topic("retention.ms", "420500")]},
+    (None,): {
+        "no snapshot of configs": [],
+        "another topic": [of_topic("retention.ms", "600000") | {"entity_name": "u"}],
+        "unlimited": [DAY, of_topic("retention.ms", "-1")],
+        "unlimited by brokers, in hours": [broker_config("log.retention.hours", "-1")],
+        "compacted alone": [DAY, of_topic("cleanup.policy", "compact")],
+        "compacted alone by brokers": [DAY, broker_config("log.cleanup.policy", "compact")],
+    },
+}
+
+
+def test_when_retention_reaches_the_oldest_record_left() -> None:
+    outcomes = in_table("configs", RETENTIONS, **FALLS_BEHIND)
+    assert_outcomes(outcomes, "group_lag", "retention_left_s")
+
+
+def test_retention_takes_nothing_from_a_group_that_has_read_all() -> None:
+    read = scene(committed(0, 100), ended(0, 100), topics=FALLS_BEHIND["topics"], configs=[DAY])
+    old = scene(committed(0, 60), ended(0, 100), topics=FALLS_BEHIND["topics"], configs=[DAY])
+    cases: dict[str, tuple[Tables, Picked]] = {
+        "caught up": (read, [(0.0, None)]),
+        "the age of the oldest record is not known": (old, [(None, None)]),
+    }
+    assert_shown(cases, "group_lag", "lag_s", "retention_left_s")
 
 
 MEMBERS: dict[str, tuple[list[Row], tuple[Any, ...]]] = {

@@ -69,6 +69,7 @@ AGED = {
     "pipeline_progress": snapshots(10, 70, 7_300),
     "traffic": [moved(7_140, 600, topic="orders")],
     "replicas": [row("replicas", 0, {}, topic="orders", broker_id=n) for n in (1, 2)],
+    "topics": [row("topics", 0, {}, topic="orders")],
 }
 
 
@@ -113,7 +114,12 @@ RETENTIONS: dict[tuple[int | None], dict[str, list[Row]]] = {
         "that of the broker's whole log, in hours": [
             broker_config("log.local.retention.ms", "-2"),
             broker_config("log.retention.hours", "2"),
-        ]
+        ],
+        "of minutes and hours the minutes": [
+            broker_config("log.local.retention.ms", "-2"),
+            broker_config("log.retention.minutes", "120"),
+            broker_config("log.retention.hours", "3"),
+        ],
     },
 }
 
