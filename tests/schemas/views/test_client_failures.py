@@ -46,6 +46,18 @@ CASES: dict[str, tuple[Tables, Picked]] = {
         {"config_alterations": [refused(0, 1) | {"error_code": None}]},
         [],
     ),
+    "of a broker that seeks the controller": (
+        {"request_times": [failed(41) | {"api": "BROKER_REGISTRATION"}]},
+        [],
+    ),
+    "of a client that sends what only a broker may": (
+        {"request_times": [failed(31) | {"api": "BROKER_REGISTRATION"}]},
+        [(1, "orders", 31, "CLUSTER_AUTHORIZATION_FAILED", 2)],
+    ),
+    "of a client that seeks the controller": (
+        {"request_times": [failed(41) | {"api": "CREATE_TOPICS"}]},
+        [(1, "orders", 41, "NOT_CONTROLLER", 2)],
+    ),
     "of normal work": ({"request_times": [failed(27), failed(79)]}, []),
 }
 

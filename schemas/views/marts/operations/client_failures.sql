@@ -7,7 +7,8 @@
 -- description: Requests of clients with an error that normal work does not bring: in the answer, in one
 --   of its partitions, or for a config, quota or topic that the request was to alter
 --   (config_alterations says which). A rebalance, a new fetch session, member or subscription, a
---   transaction that ends, and a topic that was there already, are left out. Clients of one program
+--   transaction that ends, and a topic that was there already, are left out. So are requests between
+--   brokers and controllers, except those that are refused for want of rights. Clients of one program
 --   are one row.
 -- columns:
 --   from failed_requests: cluster_id, minute, broker_id, principal, program, api
