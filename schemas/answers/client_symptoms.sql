@@ -5,10 +5,10 @@
 -- description: When clients waited or failed on the last day, one row {per}. A minute counts in
 --   which the mean wait is 50 ms or longer, and three times the usual one or a second; five or
 --   more requests, and one in ten, wait as long. So does one in which a client of five or more
---   requests waits for a quota twice, or gets errors. Any number of waits for a quota counts from
---   ten seconds on. A client of fewer than ten minutes is compared with others of the same minute.
---   Minutes at most two apart are one time. A client without a symptom has no row.
---   client_diagnoses says why
+--   requests waits for a quota twice, or gets errors: five, or 30 of METADATA. Any number of waits
+--   for a quota counts from ten seconds on. A client of fewer than ten minutes is compared with
+--   others of the same minute. Minutes at most two apart are one time. A client without a symptom
+--   has no row. client_diagnoses says why
 -- key: cluster_id, since, principal, program, api, symptom
 -- time: since
 -- clustering: principal
@@ -241,7 +241,13 @@ judged AS (
             ),
             FALSE
         ) AS is_slow,
-        coalesce(failures >= 5 AND failures >= 0.01e0 * request_count, FALSE) AS is_failing
+        -- A client asks for the metadata of a topic again and again until it is created. Once a second
+        -- (retry.backoff.max.ms) for half a minute is longer than that takes.
+        coalesce(
+            failures >= CASE WHEN api = 'METADATA' THEN 30 ELSE 5 END
+            AND failures >= 0.01e0 * request_count,
+            FALSE
+        ) AS is_failing
     FROM (
         SELECT *, coalesce(seen_slow_requests, 0) + unmeasured_requests AS slow_requests
         FROM compared

@@ -38,8 +38,8 @@
 --   bytes BIGINT: record bytes in PRODUCE, FETCH: of partitions without an error
 --   batches BIGINT: partitions of these requests that had record bytes: a PRODUCE has one batch in
 --     each
---   errors ARRAY<STRUCT<error_code: INT, requests: BIGINT>>: requests by error, of the answer or of
---     one of its partitions; null: there were none
+--   errors ARRAY<STRUCT<error_code: INT, requests: BIGINT>>: requests by error, of the answer, of
+--     one of its partitions, or of a topic of METADATA; null: there were none
 --   waited_histogram ARRAY<STRUCT<bucket: INT, requests: BIGINT>>: timed requests by waited time, in
 --     buckets of OpenTelemetry's exponential histogram of scale 3: above 2^(bucket / 8) ms, up to
 --     2^((bucket + 1) / 8). Requests that waited no time are in none; null: all are such
@@ -52,9 +52,9 @@
 --     time of a part (request_queue, local, remote, response_queue, send), in the buckets of
 --     waited_histogram. Parts below 5 ms are left out, and so is remote where it is no wait; null: the
 --     row is older
---   error_resources ARRAY<STRUCT<error_code: INT, resource: STRING>>: topics of PRODUCE and FETCH, by
---     id where the line has no name, and groups that got an error, up to ten of each error; null: the
---     lines name none, or the row is older
+--   error_resources ARRAY<STRUCT<error_code: INT, resource: STRING>>: topics of PRODUCE, FETCH and
+--     METADATA, by id where the line has no name, and groups that got an error, up to ten of each
+--     error; null: the lines name none, or the row is older
 
 -- Where the time of requests goes, by client, broker, API and minute.
 -- RequestChannel.updateRequestMetrics of Kafka: the parts are consecutive, and the throttle is in none
@@ -75,8 +75,26 @@ WITH timed AS (
         if(api IN ('FETCH', 'SHARE_FETCH', 'JOIN_GROUP', 'SYNC_GROUP'), 0, remote) AS waited_remote,
         total + throttle - remote + waited_remote AS waited,
         moved_bytes(partitions) AS sizes, error_code,
-        list_filter([p.error_code FOR p IN partitions], lambda c: c <> 0) AS partition_errors,
+        -- METADATA has its topics in the body. LEADER_NOT_AVAILABLE (5): one is being elected.
         CASE
+            WHEN api = 'METADATA' AND regexp_matches(body, '"errorCode":[1-9]') THEN list_filter(
+                from_json(json_or_null(body), '{
+                    "response": {"topics": [
+                        {"name": "VARCHAR", "topicId": "VARCHAR", "errorCode": "INTEGER"}
+                    ]}
+                }').response.topics,
+                lambda t: t."errorCode" NOT IN (0, 5)
+            )
+        END AS failed_topics,
+        if(
+            len(failed_topics) > 0,
+            [t."errorCode" FOR t IN failed_topics],
+            list_filter([p.error_code FOR p IN partitions], lambda c: c <> 0)
+        ) AS partition_errors,
+        CASE
+            WHEN len(failed_topics) > 0 THEN
+                [{error_code: t."errorCode", resource: coalesce(t.name, t."topicId")}
+                    FOR t IN failed_topics]
             WHEN len(partition_errors) > 0 THEN
                 [{error_code: p.error_code, resource: coalesce(p.topic, p.topic_id)}
                     FOR p IN partitions IF p.error_code <> 0]

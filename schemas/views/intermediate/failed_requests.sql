@@ -3,7 +3,7 @@
 -- area: requests
 -- level: sampled_log
 -- description: Requests of clients with an error that normal work does not bring, in the whole answer or
---   in one of its partitions. A rebalance, a new fetch session, member or subscription, and a
+--   in one of its partitions, or for a topic of METADATA. A rebalance, a new fetch session, member or subscription, and a
 --   transaction that ends, are left out. So are requests between brokers and controllers, except those
 --   that are refused for want of rights. Clients of one program are one row.
 -- columns:

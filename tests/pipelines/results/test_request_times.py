@@ -1,5 +1,6 @@
 """Where the time of requests goes, by client, API and minute."""
 
+import json
 import math
 from typing import Any
 
@@ -164,3 +165,23 @@ def test_an_error_names_the_topics_and_groups_that_got_it() -> None:
     assert row["error_resources"] == [{"error_code": 30, "resource": "sales"}]
     (row,) = computed(request(1, "JOIN_GROUP", error_code=0, group_id="sales"))
     assert row["error_resources"] is None
+
+
+def test_topics_of_metadata_have_their_errors_in_the_body() -> None:
+    def answered(second: float, *topics: tuple[str | None, int], **others: Any) -> Row:
+        named = [{"errorCode": c, "name": n, "topicId": "id", "partitions": []} for n, c in topics]
+        body = json.dumps({"response": {"topics": named}}, separators=(",", ":"))
+        return request(second, "METADATA", body=body, **others)
+
+    (row,) = computed(
+        answered(1, ("orders", 0), ("gone", 3), (None, 100)),
+        answered(2, ("gone", 3), weight=10.0),
+        # A topic without a leader yet, a body that was cut, and one that is not kept.
+        answered(3, ("new", 5)),
+        request(4, "METADATA", body='{"response":{"topics":[{"errorCode":3,"na'),
+        request(5, "METADATA"),
+    )
+    assert row["errors"] == [{"error_code": 3, "requests": 11}, {"error_code": 100, "requests": 1}]
+    assert [tuple(each.values()) for each in row["error_resources"]] == [(3, "gone"), (100, "id")]
+    (row,) = computed(answered(1, ("orders", 0)), answered(2, ("new", 5)))
+    assert (row["errors"], row["error_resources"]) == (None, None)

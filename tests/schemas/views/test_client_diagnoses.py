@@ -242,6 +242,19 @@ def test_errors_are_named(errors: list[tuple[int, int]], cause: str, detail: str
     assert sum(row["share"] for row in rows) == pytest.approx(1.0)
 
 
+@cases(
+    ("answers", "causes"),
+    ("each second of half a minute", 30, ["unknown_topic"]),
+    ("until the topic is created", 29, []),
+)
+def test_who_asks_for_the_metadata_of_no_topic_for_long_fails(
+    answers: int, causes: list[str]
+) -> None:
+    missing = {"errors": [{"error_code": 3, "requests": answers}]}
+    metadata = minutes("User:bad", {}, during=missing, api="METADATA")
+    assert [row["cause"] for row in diagnosed(among_healthy(*metadata))] == causes
+
+
 def test_a_neighbour_that_takes_the_threads_is_named_where_others_wait_for_them() -> None:
     waiting = minutes("User:bad", {"request_queue": 300.0})
     noisy = minutes("User:noisy", {"local": 40.0}, requests=1_000)

@@ -5,8 +5,8 @@
 -- question: Failing requests. Which errors do requests of clients get, by name, for which topic or group, and from
 --   which broker?
 -- description: Requests of clients with an error that normal work does not bring: in the answer, in one
---   of its partitions, or for a config, quota or topic that the request was to alter
---   (config_alterations says which). A rebalance, a new fetch session, member or subscription, a
+--   of its partitions, for a topic of METADATA, or for a config, quota or topic that the request was to
+--   alter (config_alterations says which). A rebalance, a new fetch session, member or subscription, a
 --   transaction that ends, and a topic that was there already, are left out. So are requests between
 --   brokers and controllers, except those that are refused for want of rights. Clients of one program
 --   are one row.
@@ -15,9 +15,9 @@
 --   error_code: error of the answer, or of one of its partitions or entries
 --   from error_names: error_name
 --   from failed_requests: requests
---   resources: topics of PRODUCE and FETCH, groups, and entities of alterations that got the error,
---     sorted; up to ten of a client and minute. A topic whose name is not known has its id. Null: the
---     log names none, as for METADATA, whose body has the topics
+--   resources: topics of PRODUCE, FETCH and METADATA, groups, and entities of alterations that got the
+--     error, sorted; up to ten of a client and minute. A topic whose name is not known has its id. Null:
+--     the log names none
 WITH refused AS (
     SELECT DISTINCT
         cluster_id,
