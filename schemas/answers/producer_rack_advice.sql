@@ -10,6 +10,7 @@
 -- key: cluster_id, advice, principal, client_id, topic, unnamed_topic_id, client_rack
 -- time: until
 -- clustering: until, advice
+-- first: saved_bytes_per_hour, bytes_per_hour
 -- lookbacks:
 --   traffic: 2 d
 --   client_metrics: 2 d
@@ -42,6 +43,7 @@
 --   saved_bytes BIGINT: those that crossed racks: the most that can be saved.
 --     Records with a key stay with their partition, and no request shows which have one
 --   saved_bytes_per_hour DOUBLE: saved_bytes per hour of the last day
+--   is_small BOOLEAN: saved_bytes_per_hour is less than 10 MB: no problem and no needless_costs
 --   saved_cost_per_hour DOUBLE: cost of saved_bytes_per_hour, in currency; null: conf has no price
 --   currency STRING: currency of the prices, as conf names it
 --   since TIMESTAMP: first minute with such bytes
@@ -198,6 +200,7 @@ SELECT
     summed.bytes / summed.hours AS bytes_per_hour,
     summed.cross_rack_bytes AS saved_bytes,
     summed.cross_rack_bytes / summed.hours AS saved_bytes_per_hour,
+    summed.cross_rack_bytes / summed.hours < 1e7 AS is_small,
     unix_millis(summed.until) - unix_millis(summed.since) + 60000 AS lasted_ms,
     summed.cross_rack_bytes / summed.hours * prices.cross_rack_per_gib / 1073741824.0
         AS saved_cost_per_hour

@@ -13,6 +13,7 @@
 -- key: cluster_id, advice, principal, client_id, client_rack, topic, unnamed_topic_id, partition, broker_id
 -- time: until
 -- clustering: until, advice
+-- first: saved_bytes_per_hour, bytes_per_hour
 -- lookbacks:
 --   preferred_replicas: 2 d
 --   traffic: 2 d
@@ -47,6 +48,8 @@
 --   saved_bytes_per_hour DOUBLE: saved_bytes per hour of the last day; null: not known
 --   replica_bytes_per_hour DOUBLE: place_replica: record bytes produced to the partitions, per hour, that
 --     new replicas would fetch; null for other steps
+--   is_small BOOLEAN: saved_bytes_per_hour, or bytes_per_hour where that is not known, is less than
+--     10 MB: no problem and no needless_costs
 --   saved_cost_per_hour DOUBLE: cost of saved_bytes_per_hour, in currency; null: not known
 --   currency STRING: currency of the prices, as conf names it
 --   least_fetch_version INT: least version of the FETCH requests; below 11 they name no rack
@@ -345,6 +348,7 @@ SELECT
     hourly.bytes / hourly.hours AS bytes_per_hour,
     hourly.bytes * 1e0 / nullif(hourly.client_bytes, 0) AS read_share,
     hourly.saved_bytes / hourly.hours AS saved_bytes_per_hour,
+    coalesce(hourly.saved_bytes, hourly.bytes) / hourly.hours < 1e7 AS is_small,
     hourly.replica_bytes / hourly.hours AS replica_bytes_per_hour,
     hourly.saved_bytes / hourly.hours * prices.cross_rack_per_gib / 1073741824.0
         AS saved_cost_per_hour,

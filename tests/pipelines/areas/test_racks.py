@@ -1,8 +1,10 @@
 """Racks of a client: where it is and reads, and steps that are worth their while."""
 
+import re
 from pathlib import Path
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.areas import racks
 from quotaflow.pipelines.areas.finding import FACT, NOTHING, PROBLEM
 from quotaflow.pipelines.areas.why import why
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
@@ -13,6 +15,7 @@ from ...schemas.views.test_producer_racks import BROKERS, BY_ADDRESS, LED_THERE,
 from ...schemas.views.view_tables import make_tables_and_answers
 from .test_why_answers import HOUR, at_folder, rows_of
 
+ROOT = Path(__file__).parents[3]
 NOBODY_THERE = "no_replica_in_rack"
 
 
@@ -104,3 +107,14 @@ def test_what_crosses_racks_is_not_fine(
     assert answered.verdict.hints == (0 if is_fine else 1)
     # Nothing is known of its groups.
     assert "groups" not in answered.verdict.fine
+
+
+@cases(
+    "answer",
+    ("steps of consumers", "replica_advice"),
+    ("steps of producers", "producer_rack_advice"),
+    ("costs", "needless_costs"),
+)
+def test_a_step_is_small_in_each_answer_from_the_same_bytes_on(answer: str) -> None:
+    sql = (ROOT / f"schemas/answers/{answer}.sql").read_text(encoding="utf-8")
+    assert [float(floor) for floor in re.findall(r" (?:<|>=) (1e\d+)\b", sql)] == [racks.WORTH]

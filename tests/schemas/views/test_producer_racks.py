@@ -188,6 +188,16 @@ def test_what_a_step_saves() -> None:
     ]
 
 
+@cases(
+    ("size", "is_small"),
+    ("less than 10 MB an hour", 166_666, True),
+    ("as much", 166_667, False),
+)
+def test_a_step_that_spares_little_is_small(size: int, *, is_small: bool) -> None:
+    content = {"traffic": [sent(size, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
+    assert picked(view("producer_rack_advice", content), "is_small") == [(is_small,)]
+
+
 def test_own_producers_are_nobodys_to_do() -> None:
     content = {"traffic": [sent(9, **BY_ADDRESS)], "replicas": LED_THERE, "brokers": BROKERS}
     content |= {"settings": [setting("excluded.User:alice", "own")]}

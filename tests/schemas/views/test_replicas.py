@@ -122,6 +122,16 @@ def test_savings_are_per_hour_and_a_new_replica_costs_what_is_produced() -> None
     assert advised(content, "saved_bytes", "lasted_ms") == [(GIB, HALF_HOUR_S * 1_000)]
 
 
+@cases(
+    ("size", "is_small"),
+    ("less than 10 MB an hour", 166_666, True),
+    ("as much", 166_667, False),
+)
+def test_a_step_that_spares_little_is_small(size: int, *, is_small: bool) -> None:
+    read = [choice(0, size, **NOBODY_THERE), STAY]
+    assert advised({"preferred_replicas": read}, "is_small") == [(is_small,)]
+
+
 FETCHED = {0: 7, 1: 8, 2: 9}
 
 
