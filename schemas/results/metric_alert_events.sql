@@ -35,8 +35,8 @@
 --   last_reading TIMESTAMP: last reading by then, by which the client was still there; null: a row
 --   bound DOUBLE: bound of the rule
 --   value DOUBLE: last reading by then, in the metric's unit
---   peak_value DOUBLE: worst reading since first_breach
---   points BIGINT: readings since first_breach
+--   peak_value DOUBLE: worst reading from first_breach to then
+--   points BIGINT: readings from first_breach to then
 --   subscribe_metrics STRING: prefixes that the rule subscribes to while open; null: none
 --   subscribe_interval_ms INT: push interval of that subscription, in ms
 --   series_id BIGINT: series of client_metrics; null: a row

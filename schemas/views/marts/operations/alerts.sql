@@ -13,9 +13,10 @@
 --   opened_at: when the rule's for_s had passed
 --   closed_at: when it ended; null while it is open
 --   from metric_alert_events: reason
---   duration_ms: time from first_breach to its end, in ms; if it is stale, to the last reading; while
---     it is open, to its newest event
---   from metric_alert_events: attributes, shown, metric, bound, value, peak_value, unit, points,
+--   duration_ms: time from first_breach to its end, in ms; if it is stale, to the last reading. While
+--     it is open, to its newest event: its opening, and then one an hour (still_open)
+--   points: readings in duration_ms: while it is open, those since its newest event are not counted
+--   from metric_alert_events: attributes, shown, metric, bound, value, peak_value, unit,
 --     client_instance_id, principal, client_id, client_software_name, client_software_version,
 --     client_address, broker_id, subscribe_metrics, subscribe_interval_ms, series_id
 WITH ordered AS (
