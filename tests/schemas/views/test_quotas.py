@@ -120,7 +120,16 @@ def test_a_bucket_that_was_throttled_had_no_room() -> None:
             "quota_usage": next(iter(cases.values())),
             "client_quotas": [ENTITIES["of a user"]],
         }
-        assert picked(view("quota_uses", content), "peak_usage") == [(peak,)]
+        (bucket,) = buckets[next(iter(cases))]
+        shown = picked(view("quota_uses", content), "peak_usage", "state")
+        assert shown == [(peak, bucket["state"])]
+
+
+def test_a_quota_that_was_raised_since_it_throttled_is_free() -> None:
+    throttled = used(0, BYTES, 893.0, throttled_by=BYTES, **THROTTLES)
+    raised = ENTITIES["of a user"] | {"quota": 2_000.0}
+    content = {"quota_usage": [throttled], "client_quotas": [raised]}
+    assert picked(view("quota_uses", content), "peak_share", "state") == [(0.5, "free")]
 
 
 def test_throttled_time_is_summed_by_the_quota_that_did_it() -> None:

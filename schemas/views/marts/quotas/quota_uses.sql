@@ -10,8 +10,9 @@
 -- columns:
 --   from current_client_quotas: cluster_id, user, is_default_user, client_id, is_default_client_id,
 --     ip, is_default_ip, config_key, quota, valid_from
---   state: unused (nothing was charged to it), free (peak_share is below 0.8), near, over (peak_share
---     is above 1), or unknown: there is no request log, or it has no bytes of SHARE_FETCH
+--   state: unused (nothing was charged to it), throttled (it likely throttled requests, and was
+--     not raised since), over (peak_share is above 1), near (peak_share is 0.8 or more), free, or
+--     unknown: there is no request log, or it has no bytes of SHARE_FETCH
 --   last_used: start of the last window with requests that were charged to it, or of the minute in
 --     which an address last opened a connection; null: none was
 --   peak_usage: greatest usage in a window at one broker, in the unit of quota; at least the quota if it
@@ -37,6 +38,7 @@ charged AS (
         CASE WHEN quota_level <= 3 THEN quota_bucket_user END AS user,
         CASE WHEN quota_level IN (1, 4, 7) THEN quota_bucket_client_id END AS client_id,
         max(event_time) AS last_used,
+        max(CASE WHEN throttles.is_throttled THEN quota END) AS throttled_quota,
         -- Brokers measure 11 s that end at any time, so no window need have what throttled.
         greatest(
             max(quota_bucket_usage), max(CASE WHEN throttles.is_throttled THEN quota END)
@@ -86,6 +88,7 @@ used AS (
         coalesce(charged.last_used, connected.last_used) AS last_used,
         coalesce(charged.peak_usage, connected.peak_usage) AS peak_usage,
         coalesce(charged.peak_usage, connected.peak_usage) / nullif(quotas.quota, 0) AS peak_share,
+        charged.throttled_quota,
         coalesce(charged.is_lower_bound, false) AS is_lower_bound
     FROM leveled AS quotas
     LEFT JOIN known USING (cluster_id)
@@ -106,6 +109,7 @@ SELECT
     CASE
         WHEN known_since IS NULL THEN 'unknown'
         WHEN last_used IS NULL THEN 'unused'
+        WHEN throttled_quota >= quota THEN 'throttled'
         WHEN peak_share > 1 THEN 'over'
         WHEN peak_share >= 8e-1 THEN 'near'
         WHEN is_lower_bound THEN 'unknown'
