@@ -5,7 +5,8 @@
 -- question: Incidents. What went wrong, for how long, and who was hit?
 -- description: Symptoms with one first cause at one time, as one incident: a quota that throttles nine
 --   clients, a broker that is slow for all of them, or that is down. A cause that is not known makes an incident
---   for each subject. What clients name is no proof of who is guilty.
+--   for each subject. Symptoms of clients and brokers are those of the last day, rebalances those of two
+--   days, others as they are now: there are no older incidents. What clients name is no proof of who is guilty.
 -- columns:
 --   from diagnoses: cluster_id, symptom, cause
 --   origin: which quota and user, broker, client or error; of a cause that is not known the subject;
