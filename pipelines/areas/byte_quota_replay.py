@@ -22,6 +22,7 @@ from quotaflow.pipelines.warehouse.reader import Reader
 from quotaflow.pipelines.warehouse.readers import open_reader
 from quotaflow.pipelines.warehouse.sql_literals import literal
 from quotaflow.schemas.programs import program_of
+from quotaflow.udfs.counted import counted
 from quotaflow.udfs.rules.byte_replay import ByteOutcome, ByteQuota, replay
 from quotaflow.udfs.rules.principal_name import bare
 
@@ -55,10 +56,11 @@ class QuotaReplay:
     """Rows of clients that share the quota, and what the whole is in milliseconds.
 
     `now_ms`: the replay at the quota of today, which shows how true the replay is; null if the
-    entity has none.
+    entity has none. `lines` of the log stand for the requests of the rows.
     """
 
     since: datetime
+    lines: int
     rows: list[dict[str, Any]]
     before_ms: float
     after_ms: float
@@ -93,17 +95,24 @@ def replayed(conf: Conf, other: ReplayedQuota, start: datetime | None) -> QuotaR
     clients.sort(key=lambda row: (-row["throttle_ms_after"], -row["throttle_ms_before"]))
     before_ms = sum(row["throttle_ms_before"] for row in clients)
     after_ms = sum(row["throttle_ms_after"] for row in clients)
-    return QuotaReplay(since, clients, before_ms, after_ms, now, now_ms if now else None)
+    lines = sum(map(len, buckets.values()))
+    return QuotaReplay(since, lines, clients, before_ms, after_ms, now, now_ms if now else None)
 
 
 def summary(other: ReplayedQuota, done: QuotaReplay) -> Iterator[str]:
-    """The result in one to three sentences."""
+    """The result in one to four sentences."""
     api, rate = APIS[other.kind], texts.rate(other.bytes_per_s)
     yield (
         f"{other.name()}: brokers throttled {api} for {texts.duration(done.before_ms)} since "
         f"{texts.moment(done.since)} UTC. At {rate} they would throttle it for "
         f"{texts.duration(done.after_ms)}."
     )
+    requests = sum(row["requests"] for row in done.rows)
+    if requests > done.lines:
+        yield (
+            f"The log is sampled: the replay rests on {counted(done.lines, 'line')} that stand for "
+            f"{counted(requests, 'request')}."
+        )
     hit = [row for row in done.rows if row["throttled_after"] and not row["throttled_before"]]
     if hit:
         named = ", ".join(sorted({texts.label(row["client_id"]) for row in hit})[:5])

@@ -130,6 +130,20 @@ USER = ("--user", "alice", "--producer-byte-rate")
 
 
 @cases(
+    ("weights", "shown"),
+    ("sampled", (1_000.0, 1.0), "rests on 60 lines that stand for 30,030 requests."),
+    ("whole", (1.0, None), None),
+)
+def test_a_replay_of_a_sampled_log_names_its_lines(
+    what_if_quota: WhatIf, weights: tuple[float | None, ...], shown: str | None
+) -> None:
+    sampled = [row | {"weight": weights[n % 2]} for n, row in enumerate(WRITES)]
+    printed = what_if_quota(sampled, [], *USER, "30000")
+    assert ("stand for" in printed.err) is (shown is not None)
+    assert (shown or "") in " ".join(printed.err.split())
+
+
+@cases(
     ("quotas", "words", "clients"),
     *case_tables.rows(__file__, "who_shares_a_quota", quota, USER=USER),
 )
