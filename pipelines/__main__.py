@@ -128,7 +128,9 @@ def _line(error: Exception, arguments: list[str]) -> str | None:
             return f"{error.name} is not installed: {extras.install(extra)}"
         case TyperException():
             message = _with_value(error)
-            return message and f"{message} (quotaflow --help lists what there is)"
+            where = "; quotaflow tables WORD finds what answers a question"
+            more = where if message and message.startswith("No such command") else ""
+            return message and f"{message} (quotaflow --help lists what there is{more})"
         case OSError() if error.errno in _REMEDIES:
             return f"{error.strerror}: {_REMEDIES[error.errno]}"
     return _memory_line(error)

@@ -12,7 +12,7 @@ from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.config.runtime import home
 from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.reference import catalogue
+from quotaflow.pipelines.reference import catalogue, search
 from quotaflow.pipelines.terminal import grid, output
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import views
@@ -113,7 +113,7 @@ def _done(settings: Conf, answer: Answer, text: str, layout: Layout) -> Layout:
             columns = catalogue.columns(open_reader(settings), catalogue.checked_name(name))
             output.lines(catalogue.description(name, columns, _width()))
         case r"\s", words if words:
-            output.lines(catalogue.hit_lines(catalogue.search([words]), _width()))
+            output.lines(catalogue.hit_lines(search.search([words]), _width()))
         case _ if command.startswith("\\"):
             output.note(rf"{command} is unknown: \? lists what there is")
         case _:

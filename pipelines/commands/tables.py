@@ -10,7 +10,7 @@ import typer
 
 from quotaflow.pipelines.commands import index, options
 from quotaflow.pipelines.errors import ConfigError
-from quotaflow.pipelines.reference import catalogue
+from quotaflow.pipelines.reference import catalogue, search
 from quotaflow.pipelines.terminal import bars, grid, output, progress, texts, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, statements
@@ -63,8 +63,8 @@ def tables(
 
     Each has the question that its rows answer; --all also lists those that serve them. Needs no
     JVM. A table that is not made yet has no rows: `quotaflow jobs` says which job fills it. With
-    words it shows tables, views and columns that have all of them, or else most, in their name or
-    meaning; the search ignores case, and reads no table.
+    words it shows tables, views and columns that have all of them, or most, in their name,
+    question or meaning, the best first. The search ignores case, and reads no table.
 
     Example: quotaflow tables
 
@@ -73,15 +73,15 @@ def tables(
     width = grid.screen_width()
     if word:
         try:
-            hits = catalogue.search(word, output.note)
-        except catalogue.NoRelationError as error:
-            others = "; ".join(catalogue.other_answers(word, index.COMMANDS))
-            raise catalogue.NoRelationError(f"{error}; {others}") from None
+            hits = search.search(word, output.note)
+        except search.NoRelationError as error:
+            others = "; ".join(search.other_answers(word, index.COMMANDS))
+            raise search.NoRelationError(f"{error}; {others}") from None
         if layout == Layout():
             output.lines(catalogue.hit_lines(hits, width or _PIPE_WIDTH))
         else:
-            output.write([hit.row() for hit in hits], catalogue.HITS, layout, by_importance=False)
-        for line in catalogue.questions(word):
+            output.write([hit.row() for hit in hits], search.HITS, layout, by_importance=False)
+        for line in search.questions(word):
             output.note(line)
         return
     with progress.shown("reading sizes"):

@@ -21,7 +21,7 @@ from quotaflow.pipelines.feedback.planning import plan_text, planning
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.mcp import untrusted
-from quotaflow.pipelines.reference import catalogue
+from quotaflow.pipelines.reference import catalogue, search
 from quotaflow.pipelines.terminal import times
 from quotaflow.pipelines.warehouse import browsing, query_process
 from quotaflow.pipelines.warehouse.reader import Reader
@@ -122,7 +122,7 @@ class Tools:
 
         def reply(reader: Reader) -> Answer:
             if words.split():
-                return untrusted.answer(hit.row() for hit in catalogue.search(words.split()))
+                return untrusted.answer(hit.row() for hit in search.search(words.split()))
             names = ("name", "area", "rows", "question")
             rows = catalogue.extents(reader, every=False)
             return untrusted.answer({each: row[each] for each in names} for row in rows)

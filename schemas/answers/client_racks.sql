@@ -2,7 +2,7 @@
 -- grain: one row per principal and client id that read in the last day
 -- area: racks
 -- level: sampled_log
--- question: Racks of consumers. Does each consumer read in its own rack?
+-- question: Racks of consumers. Does each consumer read in its own rack, or fetch bytes across racks?
 -- description: In which rack each consumer is, by its configuration, by its fetches and by conf, and
 --   from which rack it reads most (KIP-392).
 -- key: cluster_id, principal, client_id

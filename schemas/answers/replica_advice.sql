@@ -2,7 +2,8 @@
 -- grain: one row per step that would keep consumers' bytes in their rack, over the last day
 -- area: racks
 -- level: sampled_log
--- question: Reads across racks. What keeps reads of consumers in their own rack?
+-- question: Reads across racks. Why do consumers not read a near replica, and what keeps their reads in
+--   their own rack?
 -- description: What to change so that consumers read in their own rack (KIP-392). A byte that crossed
 --   racks counts under the first step that fits it; move_leader is beside the other steps. Steps that
 --   are done are left out: of a client those that it did not need in its last hour with a topic. So are

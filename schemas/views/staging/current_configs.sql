@@ -2,7 +2,7 @@
 -- grain: one row per config
 -- area: cluster
 -- level: admin_api
--- question: Configs. Which configs are set, and to what?
+-- question: Configs. Which configs of brokers and topics are set, and to what?
 -- description: The value of each config in the last snapshot.
 -- columns:
 --   from configs: cluster_id, entity_type, entity_name, config_key

@@ -2,7 +2,8 @@
 -- grain: one row per producer id
 -- area: producer_ids
 -- level: admin_api
--- question: Owners of producer ids. Who got a producer id, and is it still in use?
+-- question: Owners of producer ids. Who got a producer id, is it still in use, and does it hold a transaction
+--   open?
 -- description: The owner of each producer id, when it was seen, and where it is active as of the last
 --   snapshot. The owner is the client that received the id last (INIT_PRODUCER_ID), or else the one
 --   that named it last in a transactional request.

@@ -2,7 +2,7 @@
 -- grain: one row per client quota that is set
 -- area: quotas
 -- level: admin_api
--- question: Unused quotas. Which quotas does nobody use, or come near?
+-- question: Unused quotas. Which quotas does nobody use, and which are so high that nobody comes near?
 -- description: When something was last charged to each client quota, and how near to it its users
 --   came, over all that quota_usage and connection_rates have. A request is charged to the most
 --   specific quota of its kind alone: another one of the user may be unused.
