@@ -78,8 +78,8 @@ def test_a_follower_that_must_catch_up_gets_its_bandwidth_beside_partitions_at_m
             move(admin, TOPIC, [throttled.follower], ask=roles.home)
             pause_scene.play(cluster, Event())
             time.sleep(FULL_MINUTE_S)
-            running.go_on(with_snapshot=True)
             make_missing(conf)
+            running.go_on(with_snapshot=True)
             (seen,) = running.rows(
                 "SELECT max(shrunk_partitions) AS shrunk, max(is_slow) AS is_slow "
                 "FROM broker_degradation"
