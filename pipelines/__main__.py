@@ -173,6 +173,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Else pydantic reads the metadata of all installed packages, to find its plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    interrupts.repeat_dropped()
     _seek_no_cycles_at_first()
     _open_streams()
     for stream in (sys.stdout, sys.stderr):

@@ -1,6 +1,7 @@
-"""Ctrl-C and kill as a flag to poll, so that clean-up is not interrupted."""
+"""Ctrl-C and kill: as a flag to poll, so that clean-up is not interrupted, and never dropped."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,25 @@ EXIT_CODE = 130
 """Of a command that Ctrl-C ended, as shells have it."""
 
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.01
+
+
+def repeat_dropped() -> None:
+    """Let a Ctrl-C come again that Python dropped with a warning.
+
+    Python drops what a destructor or a callback of the garbage collector raises, so a command would
+    go on.
+    """
+    usual, main = sys.unraisablehook, threading.main_thread().ident
+
+    def hook(dropped: "sys.UnraisableHookArgs") -> None:
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            # Later: what this hook raises is dropped too.
+            threading.Timer(_AGAIN_S, signal.pthread_kill, (main, signal.SIGINT)).start()
+        else:
+            usual(dropped)
+
+    sys.unraisablehook = hook
 
 
 @contextmanager
