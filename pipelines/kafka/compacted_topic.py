@@ -23,8 +23,7 @@ _READ_WITHIN_S = 180
 # long as the windows of a quota last: 11 of a second (quota.window.num).
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 12.0
 _WRITE_WITHIN_S = 60
-# One question may wait 30 s for a leader that is gone, and the next one finds its successor.
-_ELECTED_WITHIN_S, _ELECTION_PAUSE_S = 45.0, 0.2
+_ELECTED_WITHIN_S, _ELECTION_PAUSE_S, _QUESTION_MS = 30.0, 0.2, 5_000
 """A partition has no leader for broker.session.timeout.ms (9 s) after its broker died."""
 _MAX_REQUEST_BYTES = 1_000_000
 _CONFIGS = {"client_id": "quotaflow-leases", "allow_auto_create_topics": False}
@@ -44,8 +43,7 @@ class CompactedTopic:
         """The records that came since the last read, up to the end of the topic now."""
         with _errors(self.name):
             (partition,) = self.consumer.assignment()
-            ends = _answered(lambda: self.consumer.end_offsets([partition]), self.sleep)
-            end = ends[partition]
+            end = _answered(self.consumer, self.consumer.end_offsets, partition, self.sleep)
             items: list[Item] = []
             deadline = time.monotonic() + _READ_WITHIN_S
             pause_s = _FIRST_PAUSE_S
@@ -110,22 +108,29 @@ def opened(properties: Mapping[str, str], name: str) -> Iterator[CompactedTopic 
         with _errors(name):
             partition = TopicPartition(name, 0)
             consumer.assign([partition])
-            starts = _answered(lambda: consumer.beginning_offsets([partition]), time.sleep)
-            consumer.seek(partition, starts[partition])
+            start = _answered(consumer, consumer.beginning_offsets, partition, time.sleep)
+            consumer.seek(partition, start)
         with closing(CompactedTopic(name, properties, consumer)) as topic:
             yield topic
 
 
-def _answered(ask: Callable[[], Offsets], sleep: Callable[[float], None]) -> Offsets:
+def _answered(
+    consumer: KafkaConsumer,
+    ask: Callable[..., Offsets],
+    partition: TopicPartition,
+    sleep: Callable[[float], None],
+) -> int:
     """The answer of a partition's leader, after an election if its broker died just now."""
     deadline = time.monotonic() + _ELECTED_WITHIN_S
     while True:
         try:
-            return ask()
+            return ask([partition], timeout_ms=_QUESTION_MS)[partition]
         except kafka_errors.KafkaError as error:
             if not error.retriable or time.monotonic() > deadline:
                 raise
         sleep(_ELECTION_PAUSE_S)
+        # A connection that is refused does not let the client ask who leads now.
+        consumer.topics()
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Consumer:
     def assignment(self) -> set[TopicPartition]:
         return {PARTITION}
 
-    def end_offsets(self, _: object) -> dict[TopicPartition, int]:
+    def end_offsets(self, _: object, timeout_ms: int) -> dict[TopicPartition, int]:  # noqa: ARG002
         return {PARTITION: len(self.records)}
 
     def position(self, _: object) -> int:
@@ -80,15 +80,20 @@ def test_a_throttled_login_waits_until_the_windows_of_its_quota_are_over() -> No
 
 @dataclass
 class Elected(Consumer):
-    """Its leader is gone until `elected_at`."""
+    """Its leader is gone until `elected_at`, and who asks for topics then learns of the next."""
 
     elected_at: float = 0
+    learned_at: float = 0
     error: Exception = field(default_factory=kafka_errors.KafkaConnectionError)
 
-    def end_offsets(self, partitions: object) -> dict[TopicPartition, int]:
-        if self.now < self.elected_at:
+    def topics(self) -> set[str]:
+        self.learned_at = self.now
+        return set()
+
+    def end_offsets(self, partitions: object, timeout_ms: int) -> dict[TopicPartition, int]:
+        if self.learned_at < self.elected_at:
             raise self.error
-        return super().end_offsets(partitions)
+        return super().end_offsets(partitions, timeout_ms)
 
 
 def test_a_leader_that_died_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
