@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.jobs import runner
+from quotaflow.pipelines.jobs import offset_gaps, runner
 from quotaflow.pipelines.streaming import sources
 from quotaflow.pipelines.terminal import output
 
@@ -59,6 +59,7 @@ def main(records: str, file: str, *jobs: str) -> None:
 
     sources.read_topic = read
     runner._check_topics = lambda *_: "c1"
+    offset_gaps.unread = lambda *_: 0
     runner.run(config.load(Path(file)), list(jobs), None, output.note)
 
 
