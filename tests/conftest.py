@@ -75,6 +75,9 @@ def golden() -> Path:
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """The session jobs use, with two cores."""
-    spark = session.get(config.SparkSection(driver_memory="3g", conf=session.SHORT_LIVED))
+    # Delta keeps the state of each table that was read, and tests read thousands.
+    few_tables = {"spark.databricks.delta.delta.log.cacheSize": "50"}
+    settings = session.SHORT_LIVED | few_tables
+    spark = session.get(config.SparkSection(driver_memory="3g", conf=settings))
     yield spark
     spark.stop()
