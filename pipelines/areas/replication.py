@@ -264,10 +264,9 @@ OF_SNAPSHOTS = (MOVE_STALLED, THROTTLE_LEFT)
 
 def findings(scope: Scope) -> Iterator[Finding]:
     """Moves of its topics or to and from it, what holds them back, and brokers that are slow."""
-    throttles = list(scope.facts(_THROTTLES))
     for row in scope.rows(_MOVES_OF_NAME):
-        yield _move(row, [each["rate"] for each in throttles if each["is_set"] and each["rate"]])
-    for row in throttles:
+        yield _move(row)
+    for row in scope.facts(_THROTTLES):
         yield _throttled(row)
     if not scope.is_recent:
         yield last_day("throttle_checks")
@@ -295,23 +294,17 @@ def findings(scope: Scope) -> Iterator[Finding]:
         )
 
 
-def _move(row: Row, rates: Sequence[float]) -> Finding:
-    """A move, and when it ends: at the earliest by the throttles that slow it, in bytes/s."""
+def _move(row: Row) -> Finding:
+    """A move, and when it ends by its pace.
+
+    The rate of a throttle says no end: a leader may send a whole answer in each window of 11 s, and
+    exceeds a low rate many times.
+    """
     state = row["state"]
     left = f"; {texts.size(row['bytes_left'])} are left" if row["bytes_left"] else ""
-    eta_s = row["eta_s"]
-    eta = "" if eta_s is None else f"; it ends in about {texts.duration(eta_s * 1e3)}"
-    if state == "moving":
-        # Replicas on several brokers have a rate each.
-        is_limited = rates and row["replicas"] == 1 and row["bytes_left"]
-        least_s = row["bytes_left"] / min(rates) if is_limited else 0.0
-        # A leader may send a megabyte at once, and then none for a while: a pace of a minute is not
-        # that of the whole.
-        if least_s > (eta_s or 0.0):
-            least = texts.duration(least_s * 1e3)
-            eta = f"; at the {texts.rate(min(rates))} of its throttle this takes at least {least}"
-        elif eta_s is None:
-            eta = "; its end is not known, because neither fetches nor snapshots show a pace"
+    eta = "" if row["eta_s"] is None else f"; it ends in about {texts.duration(row['eta_s'] * 1e3)}"
+    if state == "moving" and not eta:
+        eta = "; its end is not known, because neither fetches nor snapshots show a pace"
     by = f"{row['requested_by']} requested it" if row["requested_by"] else "it was requested"
     return Finding(
         text=(

@@ -109,31 +109,6 @@ def test_a_broker_has_the_moves_that_run_to_it_or_from_it(
     assert [text.startswith(expected) for text in texts] == [True] * is_named
 
 
-def test_a_throttle_bounds_the_end_of_a_move_of_one_replica(tmp_path: Path) -> None:
-    moving: Row = {"state": "moving", "topic": "orders", "bytes_left": 24_000_000.0}
-    moving |= {"partition": 0, "requested_time": at(3_500)}
-    throttles = [throttled(3_600, rate=20_000.0), throttled(3_600, broker_id=2, rate=80_000.0)]
-    unknown = "its end is not known, because neither fetches nor snapshots show a pace."
-    bound = "at the 20.0 kB/s of its throttle this takes at least 20 min."
-    for nth, (replicas, eta_s, end) in enumerate(
-        (
-            ((3,), None, bound),
-            # A burst of a megabyte looks like a pace.
-            ((3,), 300.0, bound),
-            ((3,), 1_800.0, "it ends in about 30 min."),
-            ((3, 4), None, unknown),
-        )
-    ):
-        warehouse = Warehouse(config.WarehouseSection(path=str(tmp_path / str(nth))))
-        moves = [
-            row("reassignments", 3_600, moving, replica_id=each, eta_s=eta_s) for each in replicas
-        ]
-        make_tables(warehouse, SEEN | {"reassignments": moves, "replication_throttles": throttles})
-        rows = rows_of(FolderReader(warehouse), "orders")
-        (text,) = (r["finding"] for r in rows if r["evidence_table"] == "reassignments")
-        assert text.endswith(end)
-
-
 @cases(
     ("state", "is_fine"),
     ("a move that goes on", "moving", False),
