@@ -15,6 +15,7 @@ _MAY_BE_NEGATIVE = {
     *("acks", "broker_id", "error_code", "node_id", "replica_id", "session_epoch", "series_id"),
     *("producer_id", "producer_epoch", "subscription_id", "expected_subscription_id"),
     *("preferred_read_replica", "last_sequence", "coordinator_epoch"),
+    *("retention_ms", "retention_bytes", "local_retention_ms", "local_retention_bytes"),
     # What a client or a Collector sends.
     *("value", "value_int", "histogram_min", "histogram_max", "histogram_sum", "exponential_scale"),
     *("increase", "total", "rate_per_s", "peak_value", "bound"),

@@ -12,8 +12,10 @@
 --   retention_ms: retention.ms, or log.retention.ms, .minutes or .hours; -1: no limit by time; null: not
 --     known
 --   retention_bytes: retention.bytes, or log.retention.bytes; -1: no limit; null: not known
---   local_retention_ms: local.retention.ms, or retention.ms where it is -2; null: not known
---   local_retention_bytes: local.retention.bytes, or retention.bytes where it is -2; null: not known
+--   local_retention_ms: local.retention.ms, or retention.ms where it is -2; -1: no limit;
+--     null: not known
+--   local_retention_bytes: local.retention.bytes, or retention.bytes where it is -2; -1: no limit;
+--     null: not known
 WITH of_topics AS (
     SELECT
         cluster_id,

@@ -12,14 +12,15 @@
 -- columns:
 --   from active_producers: cluster_id
 --   broker_id: broker that leads the partitions
---   entries: entries it has now
+--   entries: entries it has now for partitions that it leads: those that it follows are not counted,
+--     so that its heap has up to replication.factor times as many
 --   ids: different producer ids among them
 --   ids_of_unknown_owner: those ids that the request log does not show a principal for
 --   entries_per_s: entries first seen in the last hour, or since the snapshot before it, per second;
 --     null: there is one snapshot only
 --   expiration_ms: producer.id.expiration.ms of the broker, in ms; Kafka's default of a day if no
 --     snapshot has it
---   heap_bytes: heap that the entries take now, in bytes
+--   heap_bytes: heap that these entries take now, in bytes
 --   forecast_entries: entries after expiration_ms at this pace: the greater of entries and
 --     entries_per_s x expiration_ms / 1000
 --   forecast_bytes: heap that those take, in bytes: forecast_entries x bytes_per_entry

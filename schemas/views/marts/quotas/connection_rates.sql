@@ -11,9 +11,10 @@
 --   from requests: cluster_id
 --   minute: start of the minute
 --   from requests: broker_id, client_address
---   new_connections: connections whose first request came in the minute
+--   new_connections: connections whose first request came in the aligned windows of 11 s whose first
+--     connection came in the minute: the last window can end in the next minute
 --   new_connections_per_s: new_connections / 60
---   peak_per_s: most of them in one of the aligned windows of 11 s that begin in the minute, per
+--   peak_per_s: most of them in one of the aligned windows of 11 s of the minute, per
 --     second: what a broker compares with connection_creation_rate (KIP-612)
 --   busiest_principal: principal that opened most of them; null: a broker logged none
 --   busiest_client_id: client.id of those connections: untrusted text
