@@ -31,6 +31,7 @@ FILLED = sorted(
     {table.name for group in CHOSEN for job in GROUPS[group] for table in JOBS[job].fills}
 )
 EMPTY = {"fetch_faults", "reassignment_changes", "replication_rates"}
+EMPTY |= {"group_commits", "remote_reads"}
 """Tables without rows in the recorded lines."""
 ALERT = {"name": "slow", "metric": "org.apache.kafka.*.request.latency.max", "above": 0}
 CONF = {
