@@ -296,9 +296,11 @@ def _kinds(s: Suffering) -> Iterator[tuple[str, str, float]]:
         cause = _CAUSES.get(code, OTHER_ERRORS)
         missing = 0.0
         answers = s.missing_answers or 0
-        if code == _OUT_OF_RANGE and s.refused_answers and answers >= _LEAST_MISSING:
+        if code == _OUT_OF_RANGE and s.refused_answers:
             missing = requests * answers / s.refused_answers
-            yield MISSING_AT_REPLICA, error, missing
+            # Fewer have no cause: these offsets exist.
+            if answers >= _LEAST_MISSING:
+                yield MISSING_AT_REPLICA, error, missing
         if requests > missing:
             yield cause, error, requests - missing
 
