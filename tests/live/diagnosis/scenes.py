@@ -158,7 +158,7 @@ SCENES = (
     Scene("distant-client", READS, fetches(CALM_BYTES, link_delay_s=0.3), user="heidi"),
     Scene("quick-reader", READS, fetches(READ_BYTES), user="ivan"),
 )
-NOT_SEEN = {"quota-of-mutations", "metadata-of-no-topic"}
+NOT_SEEN = {"quota-of-mutations"}
 """Errors of parts of an answer that quotaflow does not read: nothing is named."""
 
 READ_TOPICS = {"quota-of-reads", "slow-reader", "slow-network", "distant-client", "quick-reader"}
