@@ -71,10 +71,14 @@ def conf(
     if action is Action.CHECK:
         output.lines([_checked(conf)])
         return
+    _show(conf, prefix or "", layout)
+
+
+def _show(place: options.ConfOptions, prefix: str, layout: Layout) -> None:
     rows: list[dict[str, Any]] = [
         {"key": each.key, "value": values.plain(each.value), "source": each.source}
-        for each in _loaded(conf)[1]
-        if each.key.startswith(prefix or "")
+        for each in _loaded(place)[1]
+        if each.key.startswith(prefix)
     ]
     output.write(_some(rows, prefix), _COLUMNS, layout, by_importance=False)
 
@@ -118,7 +122,7 @@ def _key_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
-def _some(rows: list[dict[str, Any]], prefix: str | None) -> list[dict[str, Any]]:
+def _some(rows: list[dict[str, Any]], prefix: str) -> list[dict[str, Any]]:
     if not rows:
         raise ConfigError(f"no key of conf begins with {prefix}: `quotaflow conf show` lists all")
     return rows
