@@ -99,7 +99,7 @@ _CALM = writes(10, 2_000, acks="all")
 _PATIENT = writes(4, 40_000, acks="all", batch_size=50_000)
 _IMPATIENT = writes(10, 2_000, acks="all", request_timeout_ms=500)
 _SHORT = writes(5, acks="all", request_timeout_ms=1_000, retry_backoff_max_ms=200)
-_LARGE = writes(5, 1_500_000, acks=1, message_max_bytes=2_000_000)
+_LARGE = writes(3, 5_000_000, acks=1, message_max_bytes=6_000_000)
 _HUGE = {"acks": 1, "linger_ms": 900, "batch_size": 16 << 20, "message_max_bytes": 20 << 20}
 _HUGE |= {"batch_num_messages": 1_000_000, "queue_buffering_max_messages": 1_000_000}
 _WIDE, _GZIP = {"max.message.bytes": str(32 << 20)}, {"compression.type": "gzip"}
