@@ -68,7 +68,7 @@ def _of_snapshots(scope: Scope) -> ReportSection:
         return ReportSection(sentences=(nothing(scope, _TABLE),))
     worse = [row for row in rows if row["recommended_expiration_ms"] is not None]
     entries = sum(row["entries"] for row in rows)
-    sentence = f"Leaders have {counted(entries, 'entry', 'entries')} of producer ids."
+    sentence = f"Brokers have {counted(entries, 'entry', 'entries')} of producer ids."
     advice = "`quotaflow plan` says which expiration limits their heap." if worse else texts.NO_STEP
     return ReportSection(
         time_range="as of the last snapshot",

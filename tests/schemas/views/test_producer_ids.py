@@ -8,7 +8,7 @@ from quotaflow.pipelines.results.declared import result_of
 
 from ... import case_tables
 from ...cases import cases, grouped
-from ...rows import LONG_AGO, Row, active, at, broker_config, counted, request, row, use
+from ...rows import Row, active, at, broker_config, counted, request, row, use
 from ...rule_rows import compute
 from .view_tables import Tables, assert_outcomes, assert_shown, picked, view
 
@@ -381,39 +381,3 @@ def earlier(row: Row) -> Row:
     moved = {key: row[key] - timedelta(hours=1) for key in row if isinstance(row[key], datetime)}
     number = row["producer_id"]
     return row | moved | {"producer_id": None if number is None else number + 1_000_000}
-
-
-def test_heap_is_forecast_from_what_comes_and_how_long_it_stays() -> None:
-    active_rows = [active(0, n) for n in range(10)] + [active(100, 1_000 + n) for n in range(500)]
-    active_rows += [active(100, 5, topic="u"), active(100, 9, is_removed=True), active(100, 4)]
-    (heap,) = view("producer_id_heap", {"active_producers": active_rows} | uses([use(0, 5)]))
-    names = ("entries", "ids", "ids_of_unknown_owner", "entries_per_s", "heap_bytes")
-    assert picked([heap], *names) == [(510, 509, 508, 5.01, 216_240)]
-    assert heap["forecast_entries"] == 432_864
-    assert heap["recommended_expiration_ms"] == int(64 * 1024 * 1024 / (5.01 * 424) * 1_000)
-    assert (heap["bytes_per_entry"], heap["expiration_ms"]) == (424, 86_400_000)
-
-
-def test_ids_that_another_broker_leads_now_are_not_new() -> None:
-    active_rows = [active(0, n) for n in range(10)] + [
-        active(100, n, is_removed=True) for n in range(10)
-    ]
-    active_rows += [active(100, n, broker_id=2) for n in range(10)]
-    heaps = view("producer_id_heap ORDER BY broker_id", {"active_producers": active_rows})
-    names = ("broker_id", "entries", "entries_per_s", "forecast_entries")
-    assert picked(heaps, *names) == [(2, 10, 0.0, 10)]
-
-
-def test_snapshots_that_found_nothing_new_took_time_all_the_same() -> None:
-    active_rows = [active(0, 1), *(active(60, n) for n in range(2, 302))]
-    quiet = counted(3_000, 0, "in", 301, job="snapshot", target="active_producers")
-    (heap,) = view(
-        "producer_id_heap", {"active_producers": active_rows, "pipeline_progress": [quiet]}
-    )
-    assert picked([heap], "entries_per_s", "snapshot_time") == [(0.1, at(3_000))]
-
-
-def test_heap_that_fits_needs_no_advice() -> None:
-    (heap,) = view("producer_id_heap", {"active_producers": [active(0, 1)]})
-    assert picked([heap], "entries_per_s", "recommended_expiration_ms") == [(None, None)]
-    assert heap["snapshot_time"] > LONG_AGO

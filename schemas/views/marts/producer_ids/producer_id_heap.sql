@@ -1,19 +1,21 @@
 -- kind: mart
--- grain: one row per broker that leads partitions with producers, as of the last snapshot
+-- grain: one row per broker that has replicas of partitions with producers, as of the last snapshot
 -- area: producer_ids
 -- level: admin_api
 -- question: Heap of producer ids. Will producer ids fill the heap of a broker?
 -- description: The heap that producer ids take on a broker now, the heap they will take if new ones
 --   come at the same pace, and the producer.id.expiration.ms that limits it to the bound of conf. An
---   entry is an id on a partition, and its followers have it too. It is taken as 424 bytes, as measured for
---   Kafka 4.3.1's ProducerStateEntry with five batches, its key and its place in the map, with
---   compressed pointers.
+--   entry is an id in one replica of a partition: followers keep the ids that their leader has. It is
+--   taken as 424 bytes, as measured for Kafka 4.3.1's ProducerStateEntry with five batches, its key
+--   and its place in the map, with compressed pointers.
 -- history: producer_id_uses
 -- columns:
 --   from active_producers: cluster_id
---   broker_id: broker that leads the partitions
---   entries: entries it has now for partitions that it leads: those that it follows are not counted,
---     so that its heap has up to replication.factor times as many
+--   broker_id: broker that leads or follows the partitions
+--   entries: entries it has now, for partitions that it leads or follows. A replica that is offline
+--     counts: it has them again when it is back
+--   entries_of_unknown_replicas: those entries for which no snapshot has the replicas of the partition:
+--     they count at its leader alone, so that its followers have more than entries says
 --   ids: different producer ids among them
 --   ids_of_unknown_owner: those ids that the request log does not show a principal for
 --   entries_per_s: entries first seen in the last hour, or since the snapshot before it, per second;
@@ -102,28 +104,42 @@ expirations AS (
         AND config_key IN ('producer.id.expiration.ms', 'transaction.max.timeout.ms')
     GROUP BY cluster_id, entity_name
 ),
+-- A row per replica that holds the entry.
+placed AS (
+    SELECT
+        newest.*,
+        coalesce(replicas.broker_id, newest.broker_id) AS holder_id,
+        replicas.broker_id IS NULL AS is_unplaced
+    FROM newest
+    LEFT JOIN replica_history AS replicas
+        ON newest.cluster_id = replicas.cluster_id
+            AND newest.topic = replicas.topic
+            AND newest.partition = replicas.partition
+            AND replicas.valid_to IS NULL
+    WHERE newest.nth = 1
+),
 brokers_now AS (
     SELECT
-        newest.cluster_id,
-        newest.broker_id,
+        placed.cluster_id,
+        placed.holder_id AS broker_id,
         count(CASE WHEN NOT is_removed THEN 1 END) AS entries,
-        count(DISTINCT CASE WHEN NOT is_removed THEN newest.producer_id END) AS ids,
+        count(CASE WHEN NOT is_removed AND is_unplaced THEN 1 END) AS entries_of_unknown_replicas,
+        count(DISTINCT CASE WHEN NOT is_removed THEN placed.producer_id END) AS ids,
         count(
             DISTINCT CASE
-                WHEN NOT is_removed AND owners.producer_id IS NULL THEN newest.producer_id
+                WHEN NOT is_removed AND owners.producer_id IS NULL THEN placed.producer_id
             END
         ) AS ids_of_unknown_owner,
         count(CASE WHEN first_held_at > paced_since THEN 1 END) AS new_entries,
         max(paced_since) AS paced_since,
         max(snapshots.snapshot_time) AS snapshot_time
-    FROM newest
+    FROM placed
     INNER JOIN producer_snapshots AS snapshots USING (cluster_id)
     LEFT JOIN (
         SELECT DISTINCT cluster_id, producer_id FROM producer_id_uses
         WHERE producer_id IS NOT NULL AND principal IS NOT NULL
     ) AS owners USING (cluster_id, producer_id)
-    WHERE nth = 1
-    GROUP BY newest.cluster_id, newest.broker_id
+    GROUP BY placed.cluster_id, placed.holder_id
 ),
 paced AS (
     SELECT
