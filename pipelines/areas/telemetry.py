@@ -32,6 +32,7 @@ TABLES = (
 )
 
 _TOO_LARGE = 118
+_SEE_REJECTIONS = "see `quotaflow show telemetry_rejections`"
 _THROTTLED = 89
 _EARLY_PUSHES = 3
 STATES = ("active", "terminated", "vanished", "never_pushed", "cut_off", "refused")
@@ -344,11 +345,11 @@ def _ended(row: Row) -> Finding:
 
 def _step_of_ended(row: Row) -> str | None:
     if row["state"] == "cut_off":
-        return "restart the client: it pushes nothing until then"
+        return f"{_SEE_REJECTIONS}, then restart the client: it pushes nothing until then"
     if row["state"] != "refused":
         return None
     if row["refused_error_code"] != _TOO_LARGE:
-        return "see `quotaflow show telemetry_rejections`"
+        return _SEE_REJECTIONS
     size = "its pushes" if row["refused_bytes"] is None else texts.size(row["refused_bytes"])
     return (
         f"raise telemetry.max.bytes of the brokers above {size}, or let its subscription name "

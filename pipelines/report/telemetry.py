@@ -156,7 +156,8 @@ def _advice(open_alerts: int, silent: Sequence[Row], without: Sequence[Row]) -> 
             "`quotaflow troubleshoot CLIENT` collects more metrics of a client, for some minutes"
         )
     if any(row["state"] == "cut_off" for row in silent):
-        parts.append("restart the clients that were cut off: they push nothing until then")
+        see = "find in `quotaflow show telemetry_rejections` why clients were cut off"
+        parts.append(f"{see}, then restart them")
     if without and without[0]["too_old"]:
         parts.append("update clients of old versions where their metrics are needed")
     if without and without[0]["switched_off"]:

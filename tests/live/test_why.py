@@ -17,7 +17,7 @@ OF_ALICE = ("No client quota limits alice.",)
 OF_MALLORY = (
     "User:mallory took new producer ids, up to ",
     "brokers do not enforce it (KIP-936)",
-    " new producer ids: the program makes new producers, each for at most three requests. ",
+    " new producer ids: the program makes new producers, each for at most three PRODUCE requests. ",
     "next: keep one producer, and close it when the program ends",
     "No client quota limits mallory.",
 )

@@ -254,9 +254,7 @@ def test_a_deploy_is_no_problem_and_an_accused_burst_is_one(tmp_path: Path) -> N
     (accused,) = [
         row for row in rows_of(FolderReader(warehouse), "dave") if row["state"] == PROBLEM
     ][-1:]
-    assert (
-        ": the program makes new producers, each for at most three requests. " in accused["finding"]
-    )
+    assert "new producers, each for at most three PRODUCE requests. " in accused["finding"]
     assert accused["next_step"].startswith(
         "keep one producer, and close it when the program ends; "
     )
