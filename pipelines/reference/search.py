@@ -232,8 +232,8 @@ def _meant(words: Iterable[str]) -> dict[str, dict[str, float]]:
 
 def _in_metrics(words: list[str]) -> list[Hit]:
     """The table of metrics that clients push, if the name and meaning of one have all words."""
-    texts = (f"{metric.name} {metric.meaning}" for metric in METRICS.values())
-    is_pushed = words and any(has(text, words) for text in texts)
+    meanings = (f"{metric.name} {metric.meaning}" for metric in METRICS.values())
+    is_pushed = words and any(has(text, words) for text in meanings)
     return [Hit(_OF_METRICS, None, TABLES[_OF_METRICS].comment)] if is_pushed else []
 
 
@@ -264,8 +264,8 @@ def _index() -> dict[str, list[tuple[Hit, dict[str, float]]]]:
     return index
 
 
-def _counts(*texts: tuple[str, float]) -> dict[str, float]:
-    return {_stem(part): count for text, count in reversed(texts) for part in _parts(text)}
+def _counts(*weighted: tuple[str, float]) -> dict[str, float]:
+    return {_stem(part): count for text, count in reversed(weighted) for part in _parts(text)}
 
 
 def _alike(word: str, others: Collection[str]) -> dict[str, float]:
@@ -281,21 +281,21 @@ def _alike(word: str, others: Collection[str]) -> dict[str, float]:
 
 def _ranked(spoken: list[str], terms: list[str]) -> list[_Match]:
     index, meant = _index(), _meant(spoken)
-    every = {stem for texts in index.values() for _, counts in texts for stem in counts}
+    every = {stem for entries in index.values() for _, counts in entries for stem in counts}
     alike = {_stem(word): _alike(word, every) for word in terms}
     values = {
         name: [
             (hit, {stem: _value(counts, others) for stem, others in alike.items()})
-            for hit, counts in texts
+            for hit, counts in entries
         ]
-        for name, texts in index.items()
+        for name, entries in index.items()
     }
     having = {
-        stem: sum(any(value[stem] for _, value in texts) for texts in values.values())
+        stem: sum(any(value[stem] for _, value in entries) for entries in values.values())
         for stem in alike
     }
     weights = {stem: log(1 + len(index) / (1 + count)) for stem, count in having.items()}
-    matches = [_match(texts, weights, meant.get(name, {})) for name, texts in values.items()]
+    matches = [_match(entries, weights, meant.get(name, {})) for name, entries in values.items()]
     return sorted(filter(None, matches), key=lambda each: each.order)
 
 
@@ -306,10 +306,10 @@ def _value(counts: dict[str, float], others: dict[str, float]) -> float:
 
 
 def _match(
-    texts: list[tuple[Hit, dict[str, float]]], weights: dict[str, float], meant: dict[str, float]
+    entries: list[tuple[Hit, dict[str, float]]], weights: dict[str, float], meant: dict[str, float]
 ) -> _Match | None:
     """What a table or view has in its own text, and what the best of its columns adds."""
-    (own, values), *columns = texts
+    (own, values), *columns = entries
     values = {
         stem: max(value, meant.get(_meanings().get(stem, stem), 0))
         for stem, value in values.items()
