@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from quotaflow.pipelines.config import Conf
+    from quotaflow.pipelines.warehouse.reader import Reader
 
 _PIPE_WIDTH = 100
 _PROGRESS = "pipeline_progress"
@@ -176,7 +177,7 @@ def show(
     if not layout.is_for_programs:
         if len(first) == max_rows:
             _note_rest(len(first), answer(partial(browsing.count, name, start, where)))
-        _note_snapshot(name, settings)
+        _note_age(name, settings)
 
 
 def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
@@ -186,11 +187,22 @@ def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
         output.note(f"{listed}: --limit has more, --json and --csv have all")
 
 
-def _note_snapshot(name: str, settings: "Conf") -> None:
-    """As of when a view of the current state is, and whether configs were changed since."""
-    if not name.startswith("current_"):
+def _note_age(name: str, settings: "Conf") -> None:
+    """Up to when the rows tell: by the newest rows behind them, or by the snapshot."""
+    is_current = name.startswith("current_")
+    # There it would take as many statements again as the rows.
+    if settings.warehouse.catalog_schema and not is_current:
         return
     tables = open_reader(settings)
+    if not is_current and (behind := browsing.events_behind(name)):
+        if newest := browsing.newest_times(tables.extents(behind)):
+            output.note(f"newest data: {'; '.join(newest)}")
+    else:
+        _note_snapshot(name, tables)
+
+
+def _note_snapshot(name: str, tables: "Reader") -> None:
+    """As of when a view of the current state is, and whether configs were changed since."""
     for row in tables.rows(browsing.last_snapshot(name)) if tables.is_made(_PROGRESS) else ():
         if row["taken_at"] is not None:
             output.note(f"as of the snapshot at {texts.moment(row['taken_at'])} UTC")

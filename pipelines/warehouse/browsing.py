@@ -1,21 +1,24 @@
 """Tables and views as people read them: which there are, how large, and their newest rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.terminal import values
+from quotaflow.pipelines.terminal import readable, values
 from quotaflow.pipelines.warehouse import row_times, views
 from quotaflow.pipelines.warehouse.engine_errors import engine_errors
 from quotaflow.pipelines.warehouse.reader import Reader, TableSummary
 from quotaflow.pipelines.warehouse.sql_literals import literal
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.catalog import EVENTS, TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NEWEST_ROWS = 20
+_TO_THE_SECOND = len("2026-01-31 12:00:00")
+_BEHIND_US = 60_000_000
+"""A row of a result has the start of its minute."""
 _FIELDS = [field for table in TABLES.values() for field in table.arrow]
 _UNORDERED = {field.name for field in _FIELDS if "map" in str(field.type)} | {
     *("instrumentation_scope", "metadata", "otel_resource"),
@@ -114,6 +117,32 @@ def select(
     parts += [f"ORDER BY {', '.join(order)}"] if order else []
     parts += [f"LIMIT {limit}"] if limit is not None else []
     return "\n".join(parts)
+
+
+def events_behind(name: str) -> list[str]:
+    """The facts and results with the rows of a table or view."""
+    return [table for table in views.read_by([name])[0] if table in EVENTS]
+
+
+def newest_times(summaries: Mapping[str, TableSummary]) -> list[str]:
+    """The newest time in tables, and that of the table which is furthest behind, if one is.
+
+    In UTC, to the second. Empty where no table has rows.
+    """
+    times = {
+        name: last
+        for name, each in summaries.items()
+        if (last := each.last_event_time_us) is not None
+    }
+    if not times:
+        return []
+    newest, (behind, least) = max(times.values()), min(times.items(), key=lambda each: each[1])
+    also = [f"of {behind}: {_second(least)}"] if newest - least > _BEHIND_US else []
+    return [_second(newest), *also]
+
+
+def _second(time_us: int) -> str:
+    return f"{readable.whole('time', values.iso(time_us, 'us'))[:_TO_THE_SECOND]} UTC"
 
 
 def last_snapshot(name: str) -> str:

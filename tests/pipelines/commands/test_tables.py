@@ -124,6 +124,24 @@ def test_the_state_of_a_cluster_comes_with_the_time_of_its_snapshot(
     assert table_command("show", "current_topics", "--json").err == ""
 
 
+@cases(
+    ("later_s", "behind"),
+    ("two tables of about one time", 59, ""),
+    ("a table that is behind", 120, f"; of request_times: {at(0):%Y-%m-%d %H:%M:%S} UTC"),
+)
+def test_a_view_comes_with_the_time_of_the_newest_data_behind_it(
+    table_command: Command, warehouse: Warehouse, later_s: int, behind: str
+) -> None:
+    requested = times(0, "PRODUCE", each={})
+    altered = limited(later_s, "producer_byte_rate", "1")
+    make_tables(warehouse, {"request_times": [requested], "config_alterations": [altered]})
+    printed = table_command("show", "client_failures")
+    assert printed.err == f"no rows\nnewest data: {at(later_s):%Y-%m-%d %H:%M:%S} UTC{behind}\n"
+    assert table_command("show", "client_failures", "--json").err == ""
+    # A view of the snapshots alone has no rows of any time.
+    assert "newest data" not in table_command("show", "topic_retentions").err
+
+
 def test_the_state_of_configs_comes_with_what_changed_since(
     table_command: Command, warehouse: Warehouse
 ) -> None:
