@@ -13,6 +13,8 @@
 --   true one. A first quota is no lower than the p99 of the busiest broker, half of the median
 --   there, and 65,536 bytes/s or 1 %. Principals that conf excludes (settings excluded.*) and those
 --   that fetch as followers, the brokers, have no row.
+--   Where ingest sampled lines of a user, one line can stand for hundreds of requests in its window,
+--   so no usage is known: a first quota is not advised, and a raise is quotas.headroom.
 -- key: cluster_id, user, quota_type
 -- time: until
 -- clustering: until, user
@@ -28,17 +30,19 @@
 --     most, or in one of ten at most)
 --   recommended DOUBLE: quota to set, in bytes per second or percent of one thread; for wait the one
 --     that the raise will set, for keep the current one. A raise is one step: what a throttled user
---     would use is not known. quotaflow why replays its requests, and says what its step leaves
+--     would use is not known. quotaflow why replays its requests, and says what its step leaves.
+--     Null: is_sampled, and no quota of users limits it
 --   quota DOUBLE: current quota of users, in the same unit; null: none
 --   from quota_usage: quota_level
 --   percentile_usage DOUBLE: conf's percentile of its usage in the windows of a broker, at the
---     broker where that is greatest, in the same unit
---   peak_usage DOUBLE: its greatest usage in a window of a broker, in the same unit
+--     broker where that is greatest, in the same unit; null: is_sampled
+--   peak_usage DOUBLE: its greatest usage in a window of a broker, in the same unit; null: is_sampled
+--   is_sampled BOOLEAN: ingest sampled some of its PRODUCE or FETCH requests
 --   windows BIGINT: windows with usage, counted per broker
 --   windows_in_force BIGINT: those of them in which the current quota applied
 --   throttled_windows BIGINT: those of windows_in_force in which this kind of quota throttled
 --     requests
---   over_windows BIGINT: windows with more usage than recommended
+--   over_windows BIGINT: windows with more usage than recommended; null: is_sampled
 --   altered_at TIMESTAMP: when the quota of the user was last altered, by anybody and in either
 --     direction, as records of this pipeline, the request log and snapshots show; a quota that the
 --     first snapshot finds counts as altered then; null: never seen
@@ -204,9 +208,23 @@ unlogged AS (
     FROM quota_usage
     WHERE share_requests > 0
 ),
+sampled AS (
+    -- Bytes are estimated if lines are sampled, or if they are of SHARE_FETCH.
+    SELECT DISTINCT used.cluster_id, used.principal
+    FROM quota_usage AS used
+    INNER JOIN newest USING (cluster_id)
+    LEFT JOIN rules USING (cluster_id)
+    WHERE
+        used.is_estimated
+        AND used.quota_type LIKE '%byte_rate'
+        AND coalesce(used.share_requests, 0) = 0
+        AND unix_millis(used.event_time)
+        > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
+),
 advised AS (
     SELECT
         users.*,
+        sampled.principal IS NOT NULL AS is_sampled,
         altered.altered_at,
         CASE
             WHEN users.quota IS NULL THEN 'set'
@@ -223,6 +241,7 @@ advised AS (
     FROM users
     INNER JOIN newest USING (cluster_id)
     LEFT JOIN unlogged USING (cluster_id, principal, quota_type)
+    LEFT JOIN sampled USING (cluster_id, principal)
     LEFT JOIN altered
         ON users.cluster_id = altered.cluster_id
             AND substr(users.principal, 6) = altered.user
@@ -233,8 +252,9 @@ recommended AS (
     SELECT
         *,
         CASE
-            WHEN advice = 'set' THEN greatest(percentile_usage * (1 + headroom), least_first_quota)
             WHEN advice = 'keep' THEN quota
+            WHEN is_sampled THEN quota * (1 + headroom)
+            WHEN advice = 'set' THEN greatest(percentile_usage * (1 + headroom), least_first_quota)
             WHEN percentile_usage < quota THEN quota * (1 + headroom)
             WHEN percentile_usage * (1 + headroom) > quota * 2 THEN quota * 2
             ELSE percentile_usage * (1 + headroom)
@@ -253,8 +273,15 @@ SELECT
     rounded.*,
     substr(rounded.principal, 6) AS user,
     CAST(rounded.recommended AS DOUBLE) AS recommended,
-    sum(CASE WHEN windows.usage > rounded.recommended THEN windows.windows ELSE 0 END)
-        AS over_windows
+    CASE WHEN NOT rounded.is_sampled THEN rounded.percentile_usage END AS percentile_usage,
+    CASE WHEN NOT rounded.is_sampled THEN rounded.peak_usage END AS peak_usage,
+    sum(
+        CASE
+            WHEN rounded.is_sampled THEN NULL
+            WHEN windows.usage > rounded.recommended THEN windows.windows
+            ELSE 0
+        END
+    ) AS over_windows
 FROM rounded
 INNER JOIN windows USING (cluster_id, principal, quota_type)
 GROUP BY ALL

@@ -175,6 +175,7 @@ SELECT
     CASE
         WHEN advised.advice IN ('keep', 'wait') THEN NULL
         WHEN advised.is_estimated THEN 'usage_estimated'
+        WHEN advised.recommended IS NULL THEN 'usage_sampled'
         WHEN advised.advice = 'set' THEN NULL
         WHEN advised.capacity IS NULL THEN 'no_capacity_for_raise'
         WHEN advised.raised_total > advised.budget_share * advised.capacity THEN 'raise_over_budget'
@@ -187,7 +188,7 @@ SELECT
         WHEN advised.advice = 'raise'
             THEN
                 advised.throttled_windows * 1e0 / advised.windows_in_force
-                / nullif(advised.percentile_usage, 0)
+                / nullif(coalesce(advised.percentile_usage, advised.quota), 0)
     END AS offence,
     CASE WHEN advised.advice = 'raise' THEN 'raise' END AS direction
 FROM budgeted AS advised

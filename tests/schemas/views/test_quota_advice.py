@@ -39,6 +39,7 @@ DEFAULT_ID = OWN | {"quota_level": 2}
 
 OF_TIME = {"quota_type": "request_percentage"}
 BY_TIME = {"throttled_by": "request_percentage"}
+SAMPLED = {"is_estimated": True, "share_requests": 0}
 
 
 OF_WINDOWS: list[tuple[str, list[Row], Picked]] = [
@@ -134,6 +135,21 @@ OF_WINDOWS: list[tuple[str, list[Row], Picked]] = [
         "a user all of whose client ids have one has no row",
         in_windows(4, throttled(0, 99.0, 100.0, **DEFAULT_ID), used(0, 0.0)),
         [],
+    ),
+    (
+        "a line that stands for many requests of its window shows no first quota",
+        in_windows(4, used(0, 9e6, **SAMPLED)),
+        [("set", None, 4, 0, None)],
+    ),
+    (
+        "nor how far a raise goes, nor the use of request time",
+        in_windows(4, throttled(0, 300.0, 100.0, **SAMPLED), used(0, 9.0, **OF_TIME)),
+        [("raise", 125.0, 4, 4, None), ("set", None, 4, 0, None)],
+    ),
+    (
+        "lines sampled more than a week ago do not matter",
+        [used(-8 * 86_400, 9e6, **SAMPLED), used(0, 100e3)],
+        [("set", 125e3, 1, 0, 0)],
     ),
     (
         "what is older than a week is forgotten",
@@ -363,6 +379,11 @@ BUDGETS: dict[str, tuple[list[Row], list[Row], Picked]] = {
         [CAPACITY],
         in_windows(4, used(0, 9.0, **OF_TIME), limited(0, 9.0, 90.0, **OF_TIME, **BOB)),
         [("alice", "usage_estimated")],
+    ),
+    "nor from bytes of sampled lines, which a raise does not need": (
+        [CAPACITY],
+        in_windows(4, used(0, 9e3, **SAMPLED), throttled(0, 9.0, 40.0, **SAMPLED, **BOB)),
+        [("alice", "usage_sampled"), ("bob", None)],
     ),
     "nor are bytes of a user with share consumers": (
         [CAPACITY],
