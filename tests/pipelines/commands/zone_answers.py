@@ -33,7 +33,7 @@ NOW = datetime(2026, 11, 21, 14, tzinfo=UTC)
 
 _BY_HOUR = (
     *("traffic_by_hour", "rack_traffic_by_hour", "storage_by_hour"),
-    *("remote_reads_by_hour", "share_group_health"),
+    *("remote_reads_by_hour", "share_group_health", "lag_by_hour"),
     *("slowest_brokers", "telemetry_cost", "throttled_clients"),
 )
 _HOURS = " UNION ALL ".join(
