@@ -24,6 +24,7 @@
 --   broker_id INT: broker that was fetched from
 --   from fetches: principal, client_id, replica_id
 --   fetches BIGINT: fetches answered
+--   active_s DOUBLE: time from the first of them to the last, in seconds; 0: there is one
 --   committed_fetches BIGINT: of these, with isolation level read_committed
 --   bytes BIGINT: record bytes they brought
 --   max_response_bytes BIGINT: most record bytes in one answer
@@ -159,6 +160,7 @@ by_answer AS (
     SELECT
         cluster_id, minute, broker_id, principal, client_id, replica_id,
         sum(weight) AS fetches, sum(weight) FILTER (isolation_level = 1) AS committed_fetches,
+        (epoch_us(max(event_time)) - epoch_us(min(event_time))) / 1e6 AS active_s,
         sum(size * weight) AS bytes, max(size) AS max_response_bytes,
         max(max_bytes) AS max_bytes, max(session_partition_max_bytes) AS partition_max_bytes,
         max(min_bytes) AS min_bytes, max(max_wait_ms) AS max_wait_ms,
@@ -268,7 +270,7 @@ oversized AS (
 )
 SELECT
     a.cluster_id, CAST(a.minute AS DATE) AS event_date, a.minute AS event_time, a.broker_id,
-    a.principal, a.client_id, a.replica_id, a.fetches,
+    a.principal, a.client_id, a.replica_id, a.fetches, a.active_s,
     coalesce(a.committed_fetches, 0) AS committed_fetches, a.bytes, a.max_response_bytes,
     [coalesce(l.powers[n], 0) FOR n IN range(32)] AS response_sizes,
     coalesce(l.limiters['max_bytes'], 0) AS max_bytes_fetches,

@@ -42,6 +42,12 @@ def advised(sizes: list[Row]) -> Picked:
     ("full answers that leave nothing out", [fetched(0, 60, 60 * MIB, max_bytes_fetches=60)], None),
     ("many small answers", [fetched(0, 600, 60_000)], ("raise_fetch_min_bytes", 1, 500, 10.0, 2.0)),
     (
+        "of a client that was there for a quarter of the minute",
+        [fetched(0, 151, 60_400, active_s=15.0)],
+        ("raise_fetch_min_bytes", 1, 2_000, 10.0, 2.0),
+    ),
+    ("a burst of small answers", [fetched(0, 20, 8_000, active_s=0.1)], None),
+    (
         "few small answers, and many empty ones",
         [fetched(0, 600, 60_000, wait_timeout_fetches=500)],
         None,

@@ -4,7 +4,8 @@
 -- level: sampled_log
 -- question: Fetch settings to change. Which setting slows down the reads of a client or follower?
 -- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
---   day with the settings of its last hour. Rates count only minutes with fetches. Consumers of brokers and of this pipeline are left out
+--   day with the settings of its last hour. Of a minute, a rate counts the time from the first fetch
+--   to the last, and at least 10 s. Consumers of brokers and of this pipeline are left out
 --   (protected_principals.is_internal).
 -- columns:
 --   from fetch_sizes: cluster_id, principal, client_id, replica_id
@@ -71,7 +72,18 @@ brokers_of AS (
         sizes.client_id,
         sizes.replica_id,
         sizes.broker_id,
-        CAST(count(*) * 60 AS DOUBLE) AS seconds,
+        -- The first and the last minute of a client are partial. A burst of fetches is no rate.
+        sum(
+            CASE
+                WHEN sizes.fetches > 1
+                    THEN
+                        greatest(
+                            10e0,
+                            least(60e0, sizes.active_s * sizes.fetches / (sizes.fetches - 1e0))
+                        )
+                ELSE 60e0
+            END
+        ) AS seconds,
         sum(sizes.fetches) AS fetches,
         sum(sizes.bytes) AS bytes,
         sum(sizes.fetches - sizes.wait_timeout_fetches - sizes.throttled_fetches

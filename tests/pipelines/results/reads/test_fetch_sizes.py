@@ -195,6 +195,7 @@ def test_an_answer_is_bounded_by_the_limits_of_its_session(
 def test_the_ten_largest_batches_over_a_limit_are_listed() -> None:
     fetches = [fetch(1, answered(1_001 + n % 8, n % 8), second=n) for n in range(24)]
     (row,) = computed(fetches).values()
+    assert (row["fetches"], row["active_s"]) == (24, 23.0)
     sizes = [batch["bytes"] for batch in row["largest_oversized"]]
     assert sizes == [1_008] * 3 + [1_007] * 3 + [1_006] * 3 + [1_005]
     assert row["oversized_batches"] == 24
