@@ -5,7 +5,7 @@
 -- question: Largest clients. Who writes and who reads most bytes in a day, and what does that cost?
 -- description: Who produces and who consumes most bytes on a day, which part crosses racks, and what
 --   it costs at the prices of conf today. traffic_of_clients has each client id of a program, with
---   all its topics.
+--   all its topics. Reads of share groups have no bytes in the log, and no row: see share_fetches.
 -- key: cluster_id, day, principal, client_id
 -- time: day
 -- clustering: day

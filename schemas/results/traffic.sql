@@ -3,7 +3,8 @@
 -- area: quotas
 -- level: sampled_log
 -- description: Record bytes that clients produced and consumed, one row {per}; of what moved only,
---   refused partitions and followers left out
+--   refused partitions and followers left out. No line has the bytes that a share group reads
+--   (KIP-932): share_fetches counts its requests
 -- key: cluster_id, event_time, broker_id, principal, client_id, direction, topic, topic_id,
 --   client_rack, is_rack_inferred
 -- time: event_time

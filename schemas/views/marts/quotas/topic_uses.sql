@@ -5,8 +5,8 @@
 -- question: Unused topics. Which topics does nobody use: no records produced, none fetched, for how long?
 -- description: When clients last moved records of each topic of the last snapshot, as far as the log of
 --   requests reaches back. No use for 30 days: known_idle_s > 30 * 86400. Followers do not count. A
---   consumer that waits for records moves none: see groups. A log that is sampled can miss a topic with
---   few requests.
+--   consumer that waits for records moves none: see groups. Reads of share groups have no bytes in
+--   the log: see share_fetches. A log that is sampled can miss a topic with few requests.
 -- history: traffic
 -- first: known_idle_s
 -- columns:

@@ -4,7 +4,8 @@
 -- level: sampled_log
 -- question: Traffic. How many bytes do clients produce and consume of each topic?
 -- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
---   today. Racks are those of table traffic.
+--   today. Racks are those of table traffic. Reads of share groups have no bytes in the log, and no
+--   row: see share_fetches.
 -- columns:
 --   from traffic_of_clients: cluster_id
 --   hour: start of the hour
