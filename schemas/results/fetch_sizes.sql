@@ -2,7 +2,8 @@
 -- grain: one row per minute, client or follower, and broker
 -- area: requests
 -- level: sampled_log
--- question: Sizes of fetches. How much do fetches bring at once, and what limits them?
+-- question: Sizes of fetches. How many fetches does each client send, how much do they bring at once, and
+--   what limits them?
 -- description: How much fetches returned at once and what bounded it (KIP-74), one row {per}
 -- key: cluster_id, event_time, broker_id, principal, client_id, replica_id
 -- time: event_time

@@ -2,6 +2,7 @@
 -- grain: one row per event
 -- area: groups
 -- level: sampled_log
+-- question: Events of members. Who joined, left or was removed from each group, and when?
 -- description: What became of members of groups, one row {per}, from the bodies of requests.
 --   Refused requests are one row per minute, member, client, API and error
 -- key: cluster_id, source_topic, source_partition, source_offset, source_line, position

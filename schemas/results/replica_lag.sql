@@ -2,7 +2,7 @@
 -- grain: one row per ten seconds, leader, follower and partition in which it fetched
 -- area: replication
 -- level: sampled_log
--- question: Followers behind. Which followers are behind their leaders, and how far?
+-- question: Followers behind. Which followers are behind their leaders, how far, and do they catch up?
 -- description: How far followers that are behind are behind their leaders, one row {per}; none of
 --   followers that are not
 -- key: cluster_id, event_time, broker_id, replica_id, topic_id, topic, partition

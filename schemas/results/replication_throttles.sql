@@ -3,6 +3,7 @@
 --   moved, and one without a topic for a rate that is set where no list names the broker
 -- area: replication
 -- level: sampled_log
+-- question: Replication throttles. Which replication throttles are set now, and do they limit?
 -- description: Whether a replication throttle (KIP-73) limits, and why not: one row {per}
 -- key: cluster_id, event_time, topic, partition, side, broker_id, peer_broker_id
 -- time: event_time

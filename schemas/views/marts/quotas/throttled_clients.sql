@@ -2,7 +2,7 @@
 -- grain: one row per hour, principal, program, kind of request and quota that throttled it
 -- area: quotas
 -- level: sampled_log
--- question: Throttled clients. Who was throttled, by which quota, and for how long?
+-- question: Throttled clients. Who was throttled in each hour, by which quota, and for how long?
 -- description: Which clients were throttled, how much, and by which quota, over all brokers.
 -- columns:
 --   from quota_usage: cluster_id

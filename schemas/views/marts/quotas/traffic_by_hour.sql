@@ -2,7 +2,7 @@
 -- grain: one row per hour, principal, program, topic and direction
 -- area: quotas
 -- level: sampled_log
--- question: Traffic. How many bytes do clients produce and consume of each topic?
+-- question: Traffic. Who writes and reads each topic, and how many bytes?
 -- description: Record bytes that clients produced and consumed, and their cost at the prices of conf
 --   today. Racks are those of table traffic. Reads of share groups have no bytes in the log, and no
 --   row: see share_fetches.
