@@ -7,7 +7,7 @@ from .group_snapshot_rows import committed, ended, fetched, logged_commit, snaps
 from .view_tables import Picked, Tables, assert_shown, view
 
 
-def _known(
+def _scene(
     *rows: Row, taken: tuple[float, ...] = (0, 600), fetches: tuple[Row, ...] = ()
 ) -> Tables:
     return {
@@ -26,14 +26,14 @@ def _noon(greatest: Any, mean: Any, last: Any, known_s: float, reason: str | Non
 SECOND: Row = {"partition": 1}
 HOURS: dict[str, tuple[Tables, Picked]] = {
     "a lag holds until the next time at which it is known": (
-        _known(
+        _scene(
             *(committed(0, 100), ended(0, 100), ended(600, 160), ended(900, 100)),
             taken=(0, 600, 900),
         ),
         _noon(60, 20.0, 0, 900.0),
     ),
     "at rest": (
-        _known(committed(0, 60), ended(0, 100), taken=(0, 3_600, 7_200)),
+        _scene(committed(0, 60), ended(0, 100), taken=(0, 3_600, 7_200)),
         [
             (at(0), 40, 40.0, 40, 3_600.0, None),
             (at(3_600), 40, 40.0, 40, 3_600.0, None),
@@ -41,11 +41,11 @@ HOURS: dict[str, tuple[Tables, Picked]] = {
         ],
     ),
     "nothing is known for hours": (
-        _known(committed(0, 60), ended(0, 100), ended(15_000, 110), taken=(0, 15_000)),
+        _scene(committed(0, 60), ended(0, 100), ended(15_000, 110), taken=(0, 15_000)),
         [(at(0), 40, 40.0, 40, 0.0, None), (at(14_400), 50, 50.0, 50, 0.0, None)],
     ),
     "a commit comes before the end of its minute": (
-        _known(
+        _scene(
             *(logged_commit(10, 100), logged_commit(110, 1_050), logged_commit(170, 2_100)),
             taken=(),
             fetches=(fetched(0, 150), fetched(1, 1_150), fetched(2, 2_150)),
@@ -53,7 +53,7 @@ HOURS: dict[str, tuple[Tables, Picked]] = {
         _noon(100, 75.0, 50, 120.0),
     ),
     "the minute that begins has its own commits": (
-        _known(
+        _scene(
             *(logged_commit(0, 100), logged_commit(60, 200)),
             taken=(),
             fetches=(fetched(0, 110), fetched(1, 220)),
@@ -61,14 +61,14 @@ HOURS: dict[str, tuple[Tables, Picked]] = {
         _noon(20, 10.0, 20, 60.0),
     ),
     "fetches show ends, and no commits: only snapshots have both": (
-        _known(
+        _scene(
             *(committed(0, 100), ended(0, 100), committed(600, 500), ended(600, 503)),
             fetches=(fetched(3, 400),),
         ),
         _noon(3, 0.0, 3, 600.0),
     ),
     "the same with commits, and the group stands still": (
-        _known(
+        _scene(
             *(committed(0, 100), ended(0, 100), committed(600, 500), ended(600, 503)),
             logged_commit(1, 100),
             fetches=(fetched(3, 400),),
@@ -76,7 +76,7 @@ HOURS: dict[str, tuple[Tables, Picked]] = {
         _noon(300, 180.0, 3, 600.0),
     ),
     "a snapshot saw more than the fetches of its minute": (
-        _known(
+        _scene(
             *(committed(90, 100), ended(90, 170), logged_commit(100, 165)),
             taken=(90,),
             fetches=(fetched(1, 160),),
@@ -84,32 +84,32 @@ HOURS: dict[str, tuple[Tables, Picked]] = {
         _noon(70, 70.0, 5, 30.0),
     ),
     "lags of one time add up": (
-        _known(
+        _scene(
             *(committed(0, 0), ended(0, 100), ended(600, 0)),
             *(committed(0, 0, **SECOND), ended(0, 0, **SECOND), ended(600, 100, **SECOND)),
         ),
         _noon(100, 100.0, 100, 600.0),
     ),
     "a partition whose end is not known": (
-        _known(committed(0, 0), ended(0, 100), committed(0, 0, **SECOND)),
+        _scene(committed(0, 0), ended(0, 100), committed(0, 0, **SECOND)),
         _noon(None, None, None, 0.0, "end_unknown"),
     ),
     "an offset that the partition does not have": (
-        _known(committed(0, 101), ended(0, 100)),
+        _scene(committed(0, 101), ended(0, 100)),
         _noon(None, None, None, 0.0, "end_before_position"),
     ),
     "a share group": (
-        _known(
+        _scene(
             committed(0, None, group_type="share", start_offset=5, reported_lag=7), ended(0, 100)
         ),
         _noon(7, 7.0, 7, 600.0),
     ),
     "whose broker says no lag": (
-        _known(committed(0, None, group_type="share", start_offset=5), ended(0, 100)),
+        _scene(committed(0, None, group_type="share", start_offset=5), ended(0, 100)),
         _noon(None, None, None, 0.0, "not_reported"),
     ),
     "a group that was removed": (
-        _known(committed(0, 60), committed(600, None, is_removed=True), ended(0, 100)),
+        _scene(committed(0, 60), committed(600, None, is_removed=True), ended(0, 100)),
         [],
     ),
 }
@@ -122,7 +122,7 @@ def test_the_lag_of_an_hour_is_of_what_was_known_then() -> None:
 
 def test_a_partition_that_comes_later_leaves_the_time_before_unknown() -> None:
     later = [committed(600, 0, **SECOND), ended(600, 5, **SECOND)]
-    content = _known(committed(0, 60), ended(0, 100), *later, taken=(0, 600, 900))
+    content = _scene(committed(0, 60), ended(0, 100), *later, taken=(0, 600, 900))
     (hour,) = view("lag_by_hour", content)
     assert (hour["partitions"], hour["unknown_partitions"]) == (2, 0)
     assert (hour["max_lag"], hour["known_s"]) == (45, 300.0)
