@@ -1,8 +1,10 @@
 """`quotaflow snapshot`: reads the state of the cluster, and writes what changed since the last."""
 
 from collections.abc import Callable, Collection
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from time import monotonic
 
 import pyarrow as pa
 
@@ -29,6 +31,8 @@ from quotaflow.schemas.tables.declared import (
     CLIENT_SUBSCRIPTIONS,
     CONFIG_CHANGES,
     CONFIGS,
+    GROUP_OFFSETS,
+    PARTITION_OFFSETS,
     PIPELINE_PROGRESS,
     REQUESTS,
     SETTINGS,
@@ -39,6 +43,8 @@ from quotaflow.schemas.tables.declared import (
 _READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)
 _PLANS_READ = (CONFIG_CHANGES,)
 """A table that `apply` fills, and that the first plan reads before it."""
+_OFFSETS = (GROUP_OFFSETS, PARTITION_OFFSETS)
+"""Tables whose time is that before the first of them is read: rates and lags are by it."""
 
 
 def take(
@@ -55,6 +61,7 @@ def take(
     of rows written. A refusal of a broker is reported and counted, and leaves its rows as they are.
     Raises KafkaError if the cluster cannot be reached or refuses all.
     """
+    started = monotonic()
     row_alerts.check(conf.alerts)
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
@@ -74,7 +81,9 @@ def take(
             topics_before = partial(current_topics, snapshot)
             pseudonyms = conf.privacy.pseudonyms()
             observer = ClusterObserver(state, topics_before, settings.of_conf(conf), pseudonyms)
-            rows = write(snapshot, observer, chosen, report)
+            rows = write(
+                snapshot, observer, chosen, report, lambda: timedelta(seconds=monotonic() - started)
+            )
         if with_answers:
             _bring_up_to_date(conf, open_session, report)
         return rows
@@ -98,26 +107,42 @@ def write(
     observer: ClusterObserver,
     chosen: Collection[Table],
     report: Callable[[str], None],
+    elapsed: Callable[[], timedelta] = timedelta,
 ) -> int:
-    """Write what changed in these tables. Returns the number of rows."""
+    """Write what changed in these tables. Returns the number of rows.
+
+    `elapsed` is how long the snapshot has taken so far. Offsets have the time at which reading them
+    begins, and all else has the time of the snapshot.
+    """
     counts: list[Count] = []
     refusals: list[str] = []
+    of_offsets: Snapshot | None = None
     for table in chosen:
+        if table in _OFFSETS and of_offsets is None:
+            of_offsets = replace(snapshot, now=snapshot.now + elapsed())
         seen = observer.observed(table)
         refusals += [gap.reason for gap in seen.unanswered[:1] if seen.is_unanswered]
-        written = _written(snapshot, seen)
+        written = _written(of_offsets if of_offsets and table in _OFFSETS else snapshot, seen)
         for count in written:
             if count.outcome != "in" and (count.rows or count.reason is None):
                 report(_line(count))
         counts += written
-    if any(count.rows or count.is_nothing_there for count in counts):
-        snapshot.batch.report(snapshot.open_session, counts, snapshot.cluster_id, snapshot.now)
+    _count(snapshot, of_offsets, counts)
     of_cluster = [table for table in chosen if table != SETTINGS]
     if of_cluster and len(refusals) == len(of_cluster):
         reasons = ", ".join(sorted(set(refusals)))
         needs = rights.hint(JOB, reasons)
         raise KafkaError(f"the cluster answered nothing ({reasons}){needs}")
     return sum(count.rows for count in counts if count.outcome == "out")
+
+
+def _count(snapshot: Snapshot, of_offsets: Snapshot | None, counts: Collection[Count]) -> None:
+    """Append the counts, each with the time of its table."""
+    names = {table.name for table in _OFFSETS if of_offsets}
+    for each, is_of_offsets in ((snapshot, False), (of_offsets, True)):
+        chosen = [count for count in counts if (count.target in names) == is_of_offsets]
+        if each and any(count.rows or count.is_nothing_there for count in chosen):
+            each.batch.report(each.open_session, chosen, each.cluster_id, each.now)
 
 
 def _written(snapshot: Snapshot, seen: ObservedRows) -> list[Count]:

@@ -7,7 +7,9 @@
 --   before it was still the end at the snapshot before. The last snapshot has a row too.
 -- columns:
 --   from partition_offsets: cluster_id, topic, partition
---   known_at: a time at which the partition ended there; of a request log the end of the minute
+--   known_at: a time at which the partition ended there; of a request log the end of the minute; of a
+--     snapshot when it began to read offsets: it reads the ends after those of all groups, so an end
+--     may be seconds newer where there are many groups
 --   end_offset: high watermark at that time
 --   known_by: snapshot or fetches
 WITH taken AS (

@@ -79,13 +79,13 @@ class Scene:
         cluster: MadeCluster,
         chosen: Sequence[Table],
         report: Callable[[str], None] = lambda _: None,
+        elapsed: Callable[[], timedelta] = timedelta,
     ) -> int:
         """Write what changed in the chosen tables; the number of rows."""
         taken = self.snapshot(minute)
         topics_before = partial(take.current_topics, taken)
-        return take.write(
-            taken, ClusterObserver(ClusterState(cluster), topics_before), chosen, report
-        )
+        observer = ClusterObserver(ClusterState(cluster), topics_before)
+        return take.write(taken, observer, chosen, report, elapsed)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query, in order."""

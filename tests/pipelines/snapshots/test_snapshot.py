@@ -1,15 +1,20 @@
 """What snapshots write: nothing twice, nothing for a refusal, and the same rows in a catalog."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from quotaflow.pipelines.errors import KafkaError
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.declared import (
     CLIENT_QUOTAS,
     CLIENT_SUBSCRIPTIONS,
     CONFIGS,
+    GROUP_OFFSETS,
+    GROUPS,
+    PARTITION_OFFSETS,
     TOPICS,
     TRANSACTIONAL_IDS,
 )
@@ -20,6 +25,7 @@ from ..kafka.fake_cluster import (
     TOPIC_AUTHORIZATION_FAILED,
     MadeCluster,
 )
+from ..kafka.fake_groups import MadeGroup
 from .snapshot_scenes import EVERY_S, NEEDED, Resources, Scene, altered, answer, at, of_resources
 
 if TYPE_CHECKING:
@@ -137,3 +143,27 @@ def test_a_catalog_gets_the_same_rows(
     in_catalog = contents(Scene(catalog.conf, lambda: spark))
     assert in_catalog == contents(scene)
     assert [len(rows) for rows in in_catalog] == [2, 1, 7]
+
+
+READ = (TOPICS, GROUPS, GROUP_OFFSETS, PARTITION_OFFSETS)
+LATER = timedelta(seconds=7)
+
+
+@pytest.mark.parametrize("chosen", [READ, READ[-1:]])
+def test_offsets_have_the_time_at_which_reading_them_began(
+    scene: Scene, chosen: tuple[Table, ...]
+) -> None:
+    scene.make(*(table.name for table in READ))
+    group = MadeGroup(offsets={("a", 0): 4}, protocol_type="")
+    made = MadeCluster(topics={"a": 1}, groups={"g": group})
+    for minute in (1, 2):
+        # It goes on while tables are read.
+        passed = iter(n * LATER for n in (1, 2, 3))
+        scene.take(minute, made, chosen, elapsed=passed.__next__)
+    times = {table.name: at(1) for table in chosen if table in (TOPICS, GROUPS)}
+    times |= {table.name: at(1) + LATER for table in chosen if table not in (TOPICS, GROUPS)}
+    for name, time in times.items():
+        assert scene.rows(f"SELECT DISTINCT event_time FROM {name}") == [(time,)]
+        counted = f"outcome = 'in' AND target = '{name}'"
+        rows = scene.rows(f"SELECT event_time FROM pipeline_progress WHERE {counted}")
+        assert rows == [(time,), (time + timedelta(minutes=1),)]
