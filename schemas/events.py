@@ -58,8 +58,22 @@ BODY_APIS = (
     "DELETE_TOPICS",
     "CREATE_PARTITIONS",
     "ELECT_LEADERS",
+    "DELETE_RECORDS",
+    "CREATE_ACLS",
+    "DELETE_ACLS",
+    "DELETE_GROUPS",
+    "OFFSET_DELETE",
+    "ALTER_SHARE_GROUP_OFFSETS",
+    "DELETE_SHARE_GROUP_OFFSETS",
+    "ALTER_REPLICA_LOG_DIRS",
+    "UNREGISTER_BROKER",
+    "UPDATE_FEATURES",
 )
-"""APIs whose requests and responses are kept as JSON. Of others only header and times are kept."""
+"""APIs whose requests and responses are kept as JSON. Of others only header and times are kept.
+
+Administrative requests are few, and the body alone says on what they were. Those of SASL, SCRAM
+credentials and delegation tokens are not here, because their bodies hold secrets.
+"""
 
 # No rule needs every line of them: all others tell of sessions, ids, lags or who altered what.
 SAMPLED_APIS = ("PRODUCE", "HEARTBEAT", "OFFSET_FETCH", "FIND_COORDINATOR")

@@ -14,6 +14,9 @@ _OPAQUE = ("assignment", "metadata", "userData")
 _HIDDEN = "[hidden]"
 # The machine of a Kafka Streams client (KIP-1071).
 _ENDPOINT = "userEndpoint"
+# An ACL, or a filter of ACLs: its host is an address of a client.
+_ACL, _ANY_HOST = "permissionType", "*"
+_ACL_HOSTS = ("host", "hostFilter")
 _ENTITY_NAMES = ("entityName", "match")
 # Here a broker says why it refused, and quotes the request.
 _CITES = "errorMessage"
@@ -57,6 +60,10 @@ class _Walk:
         if key == _ENDPOINT and isinstance(node.get("host"), str):
             hidden = self.pseudonyms.pseudonym(ADDRESS, node["host"])
             walked["host"] = self._changed(node["host"], hidden)
+        for name in _ACL_HOSTS if _ACL in node else ():
+            if isinstance(node.get(name), str) and node[name] != _ANY_HOST:
+                hidden = self.pseudonyms.pseudonym(ADDRESS, node[name])
+                walked[name] = self._changed(node[name], hidden)
         column = _ENTITIES.get(str(node.get("entityType")))
         for name in _ENTITY_NAMES if column else ():
             if isinstance(node.get(name), str):

@@ -315,6 +315,16 @@ def test_a_long_secret_in_escapes_is_hidden_too() -> None:
     assert kept["value"] == "[hidden]"
 
 
+def test_bodies_of_administrative_requests_are_kept_but_none_with_credentials() -> None:
+    named = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "offset": 7}]}]}
+    kept = ("DELETE_RECORDS", "CREATE_ACLS", "DELETE_ACLS", "DELETE_GROUPS", "OFFSET_DELETE")
+    secret = ("ALTER_USER_SCRAM_CREDENTIALS", "SASL_AUTHENTICATE", "CREATE_DELEGATION_TOKEN")
+    lines = [encoded(line(api=api, request=named)) for api in (*kept, *secret)]
+    bodies = {row["api"]: row["body"] for row in parsed(lines)}
+    assert [json.loads(bodies[api])["request"] for api in kept] == [named] * len(kept)
+    assert [bodies[api] for api in secret] == [None] * len(secret)
+
+
 def test_conf_names_apis_whose_bodies_are_not_kept(golden: Path) -> None:
     texts = (golden / "lines" / "groups.jsonl").read_bytes().splitlines()
     kept = parsed(texts)

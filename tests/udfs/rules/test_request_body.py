@@ -35,6 +35,26 @@ BODIES = {
         {"entries": [{"entity": [{"entityType": "client-id", "entityName": "bob-laptop"}]}]},
         {"entries": [{"entity": [{"entityType": "client-id", "entityName": THEM}]}]},
     ),
+    "an ACL of an address": (
+        {
+            "creations": [
+                {"principal": "User:ann", "host": "10.1.2", "permissionType": 3},
+                {"principal": "User:ann", "host": "*", "permissionType": 3},
+            ],
+            "errorMessage": "10.1.2 is no address",
+        },
+        {
+            "creations": [
+                {"principal": "User:ann", "host": PART, "permissionType": 3},
+                {"principal": "User:ann", "host": "*", "permissionType": 3},
+            ],
+            "errorMessage": f"{PART} is no address",
+        },
+    ),
+    "a filter of ACLs": (
+        {"filters": [{"hostFilter": "10.1.2.3", "permissionType": 1}, {"hostFilter": None}]},
+        {"filters": [{"hostFilter": HERE, "permissionType": 1}, {"hostFilter": None}]},
+    ),
     "requested quotas": (
         {"components": [{"entityType": "ip", "matchType": 0, "match": "10.1.2.3"}]},
         {"components": [{"entityType": "ip", "matchType": 0, "match": HERE}]},
