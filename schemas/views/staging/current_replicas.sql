@@ -2,7 +2,7 @@
 -- grain: one row per replica of a partition
 -- area: cluster
 -- level: admin_api
--- question: Replicas. Which broker has which replica, is it in sync, and since when?
+-- question: Replicas. Which broker and rack has which replica, is it in sync, and since when?
 -- description: The state of each replica in the last snapshot, and what the request log has about when
 --   it came to be in sync, or out of sync.
 -- history: reassignment_changes
@@ -15,6 +15,9 @@
 --   since_unknown: why since is null, as a code: no_request (the request log does not show it) or
 --     changed_later (a request after valid_from says otherwise); null: since is known
 --   move_role: what an ongoing move does with the replica: adding or removing; null: nothing
+--   rack: broker.rack of its broker; null: it has none, or the broker is not registered
+--   partition_racks: different racks of the replicas of the partition: 1 with several replicas means
+--     that the loss of one rack takes all of them; null: the rack of one of them is not known
 WITH states AS (
     SELECT
         *,
@@ -113,9 +116,32 @@ logged AS (
     FROM in_order
     GROUP BY cluster_id, topic_id, partition, broker_id
 ),
+racks AS (
+    SELECT cluster_id, broker_id, rack
+    FROM (
+        SELECT
+            *,
+            row_number() OVER (PARTITION BY cluster_id, broker_id ORDER BY event_time DESC) AS age
+        FROM brokers
+    ) AS aged
+    WHERE age = 1 AND NOT is_removed
+),
+partition_racks AS (
+    SELECT
+        latest.cluster_id,
+        latest.topic_id,
+        latest.partition,
+        CASE WHEN count(racks.rack) = count(*) THEN count(DISTINCT racks.rack) END
+            AS partition_racks
+    FROM latest
+    LEFT JOIN racks USING (cluster_id, broker_id)
+    GROUP BY latest.cluster_id, latest.topic_id, latest.partition
+),
 timed AS (
     SELECT
         latest.*,
+        racks.rack,
+        partition_racks.partition_racks,
         moves.move_role,
         logged.is_in <> latest.is_in_sync AND logged.reported_at > latest.valid_from
             AS is_changed_later,
@@ -133,6 +159,8 @@ timed AS (
     LEFT JOIN moves USING (cluster_id, topic, partition, broker_id)
     LEFT JOIN placed USING (cluster_id, topic_id, partition, broker_id)
     LEFT JOIN logged USING (cluster_id, topic_id, partition, broker_id)
+    LEFT JOIN racks USING (cluster_id, broker_id)
+    LEFT JOIN partition_racks USING (cluster_id, topic_id, partition)
 )
 
 SELECT

@@ -93,3 +93,26 @@ CASES = {
 def test_since_when_a_replica_is_in_sync_or_not() -> None:
     names = ("is_in_sync", "since", "since_unknown", "move_role")
     assert_shown(CASES, "current_replicas WHERE broker_id = 3", *names)
+
+
+def racked(*racks: str | None) -> Tables:
+    """A partition with a replica at a broker of each rack."""
+    placed = [replica(BEFORE, n) for n in range(2, len(racks) + 1)]
+    brokers = [
+        row("brokers", BEFORE, {"broker_id": n, "rack": rack}) for n, rack in enumerate(racks, 1)
+    ]
+    return {**tables([], *placed), "brokers": brokers}
+
+
+RACKS: dict[str, tuple[Tables, Any]] = {
+    "all in one": (racked("a", "a"), [("a", 1)]),
+    "each in another": (racked("a", "b"), [("a", 2)]),
+    "two of three in one": (racked("a", "b", "b"), [("a", 2)]),
+    "a broker without a rack": (racked(None, "b"), [(None, None)]),
+    "another broker without a rack": (racked("a", None), [("a", None)]),
+    "no broker is known": (tables([], IN), [(None, None)]),
+}
+
+
+def test_in_how_many_racks_a_partition_has_replicas() -> None:
+    assert_shown(RACKS, "current_replicas WHERE broker_id = 1", "rack", "partition_racks")
