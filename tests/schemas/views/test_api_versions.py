@@ -15,6 +15,10 @@ CASES: dict[str, tuple[Tables, Picked]] = {
         {"requests": [used("JOIN_GROUP", 0)]},
         [("JOIN_GROUP", 0, False, None, 1)],
     ),
+    "of a broker": (
+        {"requests": [used("WRITE_TXN_MARKERS", 1)]},
+        [("WRITE_TXN_MARKERS", 1, False, 1, 1)],
+    ),
     "by weight": (
         {"requests": [used("FETCH", 3, weight=9.0), used("FETCH", 3, 60)]},
         [("FETCH", 3, True, 4, 10)],

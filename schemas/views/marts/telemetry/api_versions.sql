@@ -3,17 +3,17 @@
 -- area: requests
 -- level: sampled_log
 -- question: Versions of APIs. Which clients use old, deprecated versions of an API, which Kafka 4 removed?
--- description: Which versions of each API clients use, those that Kafka 4 removed first (KIP-896,
---   deprecatedVersions of the requests of Kafka 3.9.2). A broker of Kafka 4 refuses them, so there
---   they have no rows. Followers are left out. A log that is sampled can miss a client of few requests.
+-- description: Which versions of each API clients use, those that Kafka 4 removed first (KIP-896).
+--   A broker of Kafka 4 refuses them, so there they have no rows. Followers are left out. A log that is
+--   sampled can miss a client of few requests.
 -- history: requests
 -- first: is_removed_in_kafka_4, last_seen
 -- columns:
 --   from requests: cluster_id, principal, client_id, client_software_name, client_software_version,
 --     api, api_version
 --   is_removed_in_kafka_4: Kafka 4.0 removed this version: an upgrade stops the client
---   oldest_in_kafka_4: oldest version that Kafka 4 reads of this API, where it removed some; null: it
---     removed none
+--   oldest_in_kafka_4: oldest version that Kafka 4 reads of this API, where 4.0 removed some; null: it
+--     removed none, or the whole API, which only brokers with ZooKeeper use
 --   request_count: number of requests, by the weight of each line
 --   first_seen: first request
 --   last_seen: last request
@@ -38,7 +38,10 @@ WITH removed AS (
             ('CREATE_DELEGATION_TOKEN', 1),
             ('RENEW_DELEGATION_TOKEN', 1),
             ('EXPIRE_DELEGATION_TOKEN', 1),
-            ('DESCRIBE_DELEGATION_TOKEN', 1)
+            ('DESCRIBE_DELEGATION_TOKEN', 1),
+            -- Of brokers.
+            ('WRITE_TXN_MARKERS', 1),
+            ('ALTER_PARTITION', 2)
     ) AS removals (removed_api, oldest_in_kafka_4)
 ),
 used AS (
