@@ -9,7 +9,7 @@
 --   alter (config_alterations says which). A rebalance, a new fetch session, member or subscription, a
 --   transaction that ends, and a topic that was there already, are left out. So are requests between
 --   brokers and controllers, except those that are refused for want of rights. Clients of one program
---   are one row.
+--   are one row. The share that fails is requests / request_count of request_times in the same minute.
 -- columns:
 --   from failed_requests: cluster_id, minute, broker_id, principal, program, api
 --   error_code: error of the answer, or of one of its partitions or entries
