@@ -188,7 +188,7 @@ def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
 
 
 def _note_age(name: str, settings: "Conf") -> None:
-    """Up to when the rows tell: by the newest rows behind them, or by the snapshot."""
+    """Say the time of the newest rows behind the shown ones, or of the snapshot."""
     is_current = name.startswith("current_")
     # There it would take as many statements again as the rows.
     if settings.warehouse.catalog_schema and not is_current:
