@@ -15,9 +15,9 @@ _IN_SPARK = {"epoch_us": "unix_micros"}
 _ALIKE = """
 and argmax argmin array arraytostring avg cardinality case cast ceil coalesce concat contains count
 currenttimestamp denserank epoch_us exists exp explode firstvalue floor greatest groupconcat
-grouping if lag lead least left length logicalor lower max min now nullif or pad percentilecont rank
-regexplike replace round rownumber splitpart startswith strposition substring sum
-timestamptrunc transform trim trycast unixmicros unixmillis abs pow
+grouping if lag lead least left length logicaland logicalor lower max min now nullif or pad
+percentilecont rank regexplike replace round rownumber splitpart startswith strposition substring
+sum timestamptrunc transform trim trycast unixmicros unixmillis abs pow
 """
 ALIKE = frozenset(_ALIKE.split())
 """Functions of DuckDB that mean the same in Spark, once translated; by `function_name`."""

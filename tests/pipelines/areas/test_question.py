@@ -1,6 +1,14 @@
-"""Conditions of questions that tables do not plant: whom a diagnosis is about."""
+"""Questions: what Spark answers too, and whom a diagnosis is about, which tables do not plant."""
 
-from quotaflow.pipelines.areas.question import filled, undiagnosed
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from quotaflow.pipelines import areas
+from quotaflow.pipelines.areas.finding import RowProblem
+from quotaflow.pipelines.areas.question import Question, everywhere, filled, undiagnosed
+from quotaflow.pipelines.warehouse.sql_dialects import in_spark
 from quotaflow.udfs.engine.connections import connect
 
 from ...cases import cases
@@ -33,3 +41,20 @@ def test_a_diagnosis_hides_the_problems_of_its_client_alone(
         [client_id],
     ).fetchall()
     assert bool(rows) == is_shown
+
+
+def questions() -> Iterator[tuple[str, Question]]:
+    """The questions that modules of areas name, also those of their problems."""
+    for name in (each.name for each in iter_modules(areas.__path__)):
+        for constant, value in vars(import_module(f"{areas.__name__}.{name}")).items():
+            question = value.question if isinstance(value, RowProblem) else value
+            if isinstance(question, Question):
+                yield f"{name}.{constant}", question
+
+
+def test_each_question_is_translated_for_spark() -> None:
+    asked = dict(questions())
+    assert len(asked) > 50
+    for question in asked.values():
+        sql = everywhere(question.counted_rows).replace("{limit}", "5")
+        assert in_spark(re.sub(r"\{\w+\}", "NULL", sql))

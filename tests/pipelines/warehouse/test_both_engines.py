@@ -47,7 +47,7 @@ x IN (3, 4) | b AND x > 1 | b OR x > 1 | exp(y) | power(2e0, x) | chr(92)
 """Of both: an expression for each row."""
 OF_GROUPS = """
 max_by(x, y) | max_by(y, x) | min_by(x, y) | min_by(s, x) | count(*) | count(x) | count(DISTINCT y)
-sum(x) | avg(x) | min(s) | max(s) | bool_or(b) | sum(x) FILTER (WHERE b)
+sum(x) | avg(x) | min(s) | max(s) | bool_or(b) | bool_and(b) | sum(x) FILTER (WHERE b)
 max_by(x, y) FILTER (WHERE b) | CAST(count(*) AS INT)
 """
 ROWS_OF_ONE = {
