@@ -259,11 +259,14 @@ def change(row: Row) -> str:
 def step(scope: Scope, row: Row) -> str | None:
     """What to do about a cause; None if there is no advice."""
     advice = reasons.diagnosis_step(_cells(row))
-    if row["cause"] == "out_of_range" and row["principal"] is not None:
+    principal = row["principal"]
+    if principal is None:
+        return advice
+    if row["cause"] == "out_of_range":
         return "; ".join(filter(None, [reads.step_of_client(scope, row), advice]))
     if row["cause"] != "quota" or row["detail"] is None or not scope.reader.is_made("quota_usage"):
         return advice
-    command = quotas.raise_command(scope, row["principal"], row["detail"])
+    command = quotas.raise_command(scope, principal, row["detail"])
     return advice if command is None else f"{advice}{command}"
 
 

@@ -183,8 +183,8 @@ def _racks(row: Row, *, is_to_do: bool) -> Finding:
 def _most(row: Row) -> str:
     """How much it read in the rack that it read most in: that may be less than half."""
     own = row["declared_rack"] or row["inferred_rack"] or row["claimed_rack"]
-    in_own = own == row["read_rack"] and row["cross_rack_share"] is not None
-    is_half = in_own and row["cross_rack_share"] < 0.5 and not row["unknown_rack_bytes"]  # noqa: PLR2004
+    share = None if row["unknown_rack_bytes"] else row["cross_rack_share"]
+    is_half = own == row["read_rack"] and share is not None and share < 0.5  # noqa: PLR2004
     return "mostly" if is_half else "the largest part"
 
 
