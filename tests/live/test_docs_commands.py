@@ -32,9 +32,13 @@ READ_TABLES = {
 WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode", "completion"}
 GOLDEN = Path(__file__).parents[1] / "golden"
 LOOK_S = 40
-# Codes that say what was found, beside 0: what is missing, changes that wait, no such plan.
-FINDING_CODES = {"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1, 2}}
-ENDLESS = re.compile(r"--every|--watch|--for ")
+# Codes that say what was found, beside 0: what is missing, changes that wait, no such plan, and no
+# such config to take over.
+FINDING_CODES = {
+    **{"doctor": {1}, "status": {1}, "check": {1}, "plan": {3}, "apply": {1, 2}},
+    "adopt user/mallory": {2},
+}
+ENDLESS = re.compile(r"^quotaflow serve|--every|--watch|--for ")
 # A shell of queries, which has tests of its own on a terminal.
 SHELL = "quotaflow sql"
 COMMANDS = sorted(
@@ -123,7 +127,10 @@ def test_a_command_that_needs_more_runs(
         stderr=subprocess.PIPE,
         text=True,
     )
-    codes = {0} | FINDING_CODES.get(arguments[0], set())
+    found = (
+        codes for text, codes in FINDING_CODES.items() if command.startswith(f"quotaflow {text}")
+    )
+    codes = {0}.union(*found)
     if ENDLESS.search(command):
         codes |= {130}
         try:
