@@ -114,6 +114,8 @@ def test_a_command_that_needs_more_runs(
         arguments = [*arguments, "--conf", "conf.yaml"]
     if arguments[0] == "pseudonym":
         arguments = [*arguments, *in_options("privacy.key=env:READER_KEY")]
+    if arguments[0] == "serve":  # a page's port may be taken on this machine: the last one counts
+        arguments = [*arguments, "--port", "0"]
     secrets = {
         "READER_JAAS": cluster.client_properties("admin")["sasl.jaas.config"],
         "READER_KEY": "k" * 32,
