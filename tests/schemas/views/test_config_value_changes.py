@@ -29,6 +29,12 @@ def written(second: float, value: str | None, **others: object) -> Row:
 LOG, SNAPSHOT, OURS = "request_log", "snapshot", "quotaflow"
 SEEN = {"configs": [in_snapshot(0, "1"), in_snapshot(60, "5")]}
 BEFORE = {"configs": [in_snapshot(0, "1")]}
+TAKEN = {
+    "pipeline_progress": [
+        row("pipeline_progress", second, {"job": "snapshot", "target": "configs", "outcome": "in"})
+        for second in (0, 60, 70)
+    ]
+}
 OF_ANY_CLIENT_ID = "a quota of any client id of a user"
 CASES: dict[str, tuple[Tables, Picked]] = {
     "set and deleted between snapshots": (
@@ -38,6 +44,46 @@ CASES: dict[str, tuple[Tables, Picked]] = {
     "both have it": (
         SEEN | {"config_alterations": [in_log(50, "5")]},
         [(at(50), LOG, "1", True, "5", True)],
+    ),
+    # A snapshot has the time when it began.
+    "set while the snapshot was read": (
+        SEEN | {"config_alterations": [in_log(64, "5")]},
+        [(at(64), LOG, "1", True, "5", True)],
+    ),
+    "removed while the snapshot was read": (
+        {"configs": [in_snapshot(0, "1"), in_snapshot(60, None)]}
+        | {"config_alterations": [in_log(64, None)]},
+        [(at(64), LOG, "1", True, None, True)],
+    ),
+    "set, reset and set again while the snapshot was read": (
+        SEEN | {"config_alterations": [in_log(61, "3"), in_log(62, "5"), in_log(63, None)]},
+        [
+            (at(61), LOG, "1", True, "3", True),
+            (at(62), LOG, "3", True, "5", True),
+            (at(63), LOG, "5", True, None, True),
+        ],
+    ),
+    "a quota set while the snapshot was read": (
+        {
+            "client_quotas": [
+                quota(0, PRODUCED, 1e6, user="alice"),
+                quota(60, PRODUCED, 2e6, user="alice"),
+            ],
+            "config_alterations": [limited(64, PRODUCED, "2000000")],
+        },
+        [(at(64), LOG, "1000000", True, "2000000", True)],
+    ),
+    "set to another value while the snapshot was read": (
+        SEEN | {"config_alterations": [in_log(64, "7")]},
+        [(at(60), SNAPSHOT, "1", True, "5", True), (at(64), LOG, "5", True, "7", True)],
+    ),
+    "set to the same long after the snapshot": (
+        SEEN | {"config_alterations": [in_log(121, "5")]},
+        [(at(60), SNAPSHOT, "1", True, "5", True)],
+    ),
+    "set to the same after the next snapshot": (
+        SEEN | TAKEN | {"config_alterations": [in_log(75, "5")]},
+        [(at(60), SNAPSHOT, "1", True, "5", True)],
     ),
     "by a snapshot alone": (SEEN, [(at(60), SNAPSHOT, "1", True, "5", True)]),
     "found by a later snapshot": (

@@ -11,8 +11,8 @@
 --   have changes in another order than they happened.
 -- columns:
 --   from accepted_alterations: cluster_id
---   changed_at: when the broker completed the request; by a snapshot: its time, so the change is not
---     later than that
+--   changed_at: when the broker completed the request; by a snapshot: when it began. It reads values
+--     later, so the change can be later by as long as the snapshot took
 --   from accepted_alterations: entity_type, entity_name, entity_client_id
 --   config_key: name of the config or quota
 --   value_before: value before the change; null: it was not set, or is_before_known is false
@@ -23,9 +23,10 @@
 --   is_after_known: false: the value is not shown, or is the outcome of APPEND or SUBTRACT
 --   known_by: request_log, quotaflow (it wrote the change, and read it back) or snapshot
 --   from accepted_alterations: principal, client_id, client_address, operation
-WITH snapshot_rows AS (
+WITH observed AS (
     SELECT
         cluster_id,
+        'configs' AS table_name,
         event_time AS snapshot_time,
         event_time,
         entity_type,
@@ -38,6 +39,7 @@ WITH snapshot_rows AS (
     UNION ALL
     SELECT
         cluster_id,
+        'client_quotas' AS table_name,
         event_time AS snapshot_time,
         coalesce(set_at, event_time) AS event_time,
         CASE
@@ -69,8 +71,64 @@ WITH snapshot_rows AS (
 ),
 first_snapshots AS (
     SELECT cluster_id, min(snapshot_time) AS first_snapshot
-    FROM snapshot_rows
+    FROM observed
     GROUP BY cluster_id
+),
+-- A snapshot has the time when it began, and reads values later: a change that the log has in
+-- between, to the same value, is the one that it found. Nothing says when a snapshot ended. The
+-- first snapshot finds values, no changes.
+found_later AS (
+    SELECT
+        observed.cluster_id,
+        observed.snapshot_time,
+        observed.entity_type,
+        observed.entity_name,
+        observed.entity_client_id,
+        observed.config_key,
+        min(logged.event_time) AS logged_at
+    FROM observed
+    INNER JOIN accepted_alterations AS logged
+        ON observed.cluster_id = logged.cluster_id
+            AND observed.entity_type = logged.entity_type
+            AND observed.entity_name = logged.entity_name
+            AND (observed.entity_client_id IS NOT DISTINCT FROM logged.entity_client_id)
+            AND observed.config_key = logged.config_key
+            AND logged.operation IN ('SET', 'DELETE')
+            AND (logged.operation = 'DELETE' OR logged.config_value IS NOT NULL)
+            AND (observed.config_value IS NOT DISTINCT FROM logged.config_value)
+            AND logged.event_time > observed.event_time
+    INNER JOIN first_snapshots
+        ON observed.cluster_id = first_snapshots.cluster_id
+            AND observed.snapshot_time > first_snapshots.first_snapshot
+    LEFT JOIN snapshot_times AS next_snapshots
+        ON observed.cluster_id = next_snapshots.cluster_id
+            AND observed.table_name = next_snapshots.table_name
+            AND observed.snapshot_time = next_snapshots.taken_before
+    WHERE
+        observed.is_known
+        AND unix_micros(logged.event_time) - unix_micros(observed.snapshot_time) < 60000000
+        AND coalesce(logged.event_time < next_snapshots.taken_at, true)
+    GROUP BY 1, 2, 3, 4, 5, 6
+),
+snapshot_rows AS (
+    SELECT
+        observed.cluster_id,
+        observed.snapshot_time,
+        coalesce(found_later.logged_at, observed.event_time) AS event_time,
+        observed.entity_type,
+        observed.entity_name,
+        observed.entity_client_id,
+        observed.config_key,
+        observed.config_value,
+        observed.is_known
+    FROM observed
+    LEFT JOIN found_later
+        ON observed.cluster_id = found_later.cluster_id
+            AND observed.snapshot_time = found_later.snapshot_time
+            AND observed.entity_type = found_later.entity_type
+            AND observed.entity_name = found_later.entity_name
+            AND (observed.entity_client_id IS NOT DISTINCT FROM found_later.entity_client_id)
+            AND observed.config_key = found_later.config_key
 ),
 seen AS (
     SELECT
@@ -192,7 +250,6 @@ changes AS (
         ) AS is_before_known
     FROM with_before
     LEFT JOIN first_snapshots USING (cluster_id)
-    -- The first snapshot finds values, no changes.
     WHERE
         with_before.known_by <> 'snapshot'
         OR with_before.is_prior_known IS NOT NULL
