@@ -1,4 +1,4 @@
-"""Latency as clients measure it: what part of it the broker and its quotas take."""
+"""Latency as clients measure it: what part of it no request explains that the broker logged."""
 
 from collections.abc import Iterator
 
@@ -24,9 +24,10 @@ _LATENCY = (
 def findings(scope: Scope) -> Iterator[Finding]:
     """The slowest minute of each client and API, split where that is possible."""
     for row in scope.facts(_LATENCY):
+        kind = "producer" if row["api"] == "PRODUCE" else "consumer"
         yield Finding(
             text=(
-                f"{client_text(row)}: the slowest {row['api']} took "
+                f"{client_text(row)}: the slowest request of the {kind} took "
                 f"{texts.duration(row['latency_max_ms'])} at broker {row['broker_id']}, by metrics "
                 f"that the client pushed in the minute from {row['minute']:%H:%M} UTC."
                 f"{_parts(row)}"
@@ -37,22 +38,16 @@ def findings(scope: Scope) -> Iterator[Finding]:
 
 
 def _parts(row: Row) -> str:
-    mean, broker = row["latency_avg_ms"], row["broker_total_avg_ms"]
-    if mean is None:
-        return ""
-    text = f" The client measured {texts.duration(mean)} on average"
-    if broker is None:
-        return f"{text}; the part of the broker is not known."
-    of_broker = texts.duration(broker)
-    if broker > mean:
-        return (
-            f"{text}. The broker measured {of_broker} on average in that minute. "
-            "These are averages of different requests: a client averages over a time of its own."
-        )
-    parts = [f"{of_broker} in the broker"]
-    if row["throttle_avg_ms"]:
-        parts.append(f"{texts.duration(row['throttle_avg_ms'])} for a quota")
-    outside = row["outside_avg_ms"]
+    longest = row["broker_total_max_ms"]
+    if longest is None:
+        return " The part of the broker is not known."
+    text = f" The longest of its requests in the log took {texts.duration(longest)} in the broker"
+    outside = row["slowest_outside_ms"]
+    if row["outside_unknown"] == "throttled":
+        return f"{text}. A quota throttled {row['throttled_requests']:,} of these."
     if outside is None:
-        return f"{text}, of that {' and '.join(parts)}."
-    return f"{text}: {', '.join(parts)}, {texts.duration(outside)} in network and client."
+        return f"{text}."
+    return (
+        f"{text}. So at least {texts.duration(outside)} were outside the broker: in the network, "
+        "in the client, in a login or behind earlier requests of the connection."
+    )

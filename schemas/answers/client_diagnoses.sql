@@ -23,8 +23,8 @@
 --   client_ids BIGINT: client ids of the program in this time
 --   from client_symptoms: api, symptom, requests, waited_ms, usual_ms, peers_ms
 --   budget ARRAY<STRUCT<part: STRING, ms: DOUBLE>>: the parts of waited_ms: throttle, request_queue,
---     local, replicas, response_queue, send and unknown; outside: what the client measured beyond
---     these, which is no part of the sum
+--     local, replicas, response_queue, send and unknown; outside: what client_latency shows of the
+--     mean request beyond the broker, at least, which is no part of the sum
 --   rank INT: 1 for the cause with the greatest share
 --   cause STRING: of slow: quota, noisy_neighbour, own_load, busy_broker, stalled_broker,
 --     slow_broker, large_requests, slow_appends, slow_follower, slow_replicas, busy_network or
@@ -370,7 +370,11 @@ followers AS (
     GROUP BY episodes.id
 ),
 measured AS (
-    SELECT episodes.id, avg(latency.outside_avg_ms) AS outside_ms
+    -- The mean is at least that of the least row: how many requests each has is not known.
+    SELECT
+        episodes.id,
+        CASE WHEN count(latency.outside_avg_ms) = count(*) THEN min(latency.outside_avg_ms) END
+            AS outside_ms
     FROM episodes
     INNER JOIN client_latency AS latency
         ON episodes.cluster_id = latency.cluster_id

@@ -403,29 +403,36 @@ def test_a_client_with_many_client_ids_shows_some_of_them(tmp_path: Path) -> Non
     assert rows[-1]["finding"] == "There are more: see quota_usage, client_quotas."
 
 
+OUTSIDE = "in the network, in the client, in a login or behind earlier requests of the connection"
+
+
 @pytest.mark.parametrize(
-    ("broker_ms", "parts"),
+    ("served_by", "parts"),
     [
         (
-            3.0,
-            "The client measured 8 ms on average: 3 ms in the broker, 5 ms in network and client",
+            {"total_time_ms": 65.0},
+            "The longest of its requests in the log took 65 ms in the broker. So at least 800 ms "
+            f"were outside the broker: {OUTSIDE}",
         ),
-        # The broker's minute has requests that the client's metrics lack.
         (
-            30.0,
-            "The client measured 8 ms on average. The broker measured 30 ms on average in that "
-            "minute. These are averages of different requests: a client averages over a time of "
-            "its own",
+            {"total_time_ms": 900.0},
+            "The longest of its requests in the log took 900 ms in the broker",
         ),
+        (
+            {"total_time_ms": 65.0, "throttle_time_ms": 9.0},
+            "The longest of its requests in the log took 65 ms in the broker. A quota throttled 1 "
+            "of these",
+        ),
+        ({"broker_id": 2}, "The part of the broker is not known"),
     ],
 )
-def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, parts: str) -> None:
+def test_latency_is_split_where_it_can_be(tmp_path: Path, served_by: Row, parts: str) -> None:
     warehouse = at_folder(tmp_path)
-    node = {"node_id": 1, "node_kind": "broker"}
+    node = {"node_id": 1, "node_kind": "broker", "client_software_name": "librdkafka"}
     metric = "producer.node.request.latency"
     content = {
         "quota_usage": [DAVE],
-        **served([request(5, "PRODUCE", **BIG, total_time_ms=broker_ms, error_code=0)]),
+        **served([request(5, "PRODUCE", **(BIG | served_by), error_code=0)]),
         "client_metrics": [
             gauge(10, f"{metric}.avg", 8.0, **BIG, **node),
             gauge(10, f"{metric}.max", 865.0, **BIG, **node),
@@ -436,8 +443,8 @@ def test_latency_is_split_where_it_can_be(tmp_path: Path, broker_ms: float, part
         row for row in rows_of(FolderReader(warehouse), "exports") if row["area"] == "latency"
     ]
     assert row["finding"] == (
-        "User:dave as exports: the slowest PRODUCE took 865 ms at broker 1, by metrics that the "
-        f"client pushed in the minute from 12:00 UTC. {parts}."
+        "User:dave as exports: the slowest request of the producer took 865 ms at broker 1, by "
+        f"metrics that the client pushed in the minute from 12:00 UTC. {parts}."
     )
 
 

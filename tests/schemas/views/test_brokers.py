@@ -4,7 +4,7 @@ from typing import Any
 
 from ... import case_tables
 from ...cases import cases
-from ...rows import NAN, Row, at, gauge, push, request
+from ...rows import NAN, Row, at, gauge, push
 from .view_tables import Picked, picked, served, view
 
 
@@ -43,12 +43,6 @@ def test_apis_and_hours_are_ranked_apart() -> None:
         (at(0), "PRODUCE", 1, 1),
         (at(3_600), "PRODUCE", 3, 1),
     ]
-
-
-def test_the_weighted_mean_weighs_by_requests() -> None:
-    points = [latency("a", 1, 5), latency("b", 1, 9, client_id="b")]
-    requests = [*[request(5, "PRODUCE")] * 3, request(5, "PRODUCE", client_id="b")]
-    assert slowest(points, requests, "latency_weighted_avg_ms") == [(6,)]
 
 
 @cases(

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from ... import case_tables
 from ...cases import cases
-from ...rows import HOSTILE, INFINITE, NAN, Row, gauge, request
+from ...rows import HOSTILE, INFINITE, NAN, Row, at, gauge, request
 from .view_tables import Picked, picked, served, view
 
 
@@ -20,7 +22,7 @@ def answer_of(name: str, given: list[Row]) -> list[Row]:
     return view(f"{name} ORDER BY minute, api, client_instance_id", content)
 
 
-LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_avg_ms", "outside_avg_ms")
+LATENCY = ("latency_avg_ms", "latency_max_ms", "broker_total_max_ms", "slowest_outside_ms")
 
 
 @cases(
@@ -49,63 +51,117 @@ def test_latency_tells_nodes_kinds_and_instances_apart() -> None:
 
 
 RDK = {"client_software_name": "librdkafka"}
-SHARED = [latency(5, "avg", 8), latency(5, "avg", 9, client_instance_id="i2")]
-PARTS = ("throttled_requests", "throttle_avg_ms", "outside_avg_ms", "outside_unknown")
+GO = {"client_software_name": "franz-go"}
+THROTTLED = request(1, "PRODUCE", throttle_time_ms=1_200.0)
+SHARED = [latency(5, "max", 8), latency(5, "max", 9, client_instance_id="i2")]
+PARTS = ("throttled_requests", "slowest_outside_ms", "outside_unknown")
 
 
 @cases(
     ("given", "expected"),
     (
         "librdkafka measures the time for which its connection is muted",
-        [
-            latency(5, "avg", 650, **RDK),
-            request(1, "PRODUCE", throttle_time_ms=1_200.0),
-            request(2, "PRODUCE", throttle_time_ms=0.0),
-        ],
-        [(1, 600, 48, None)],
+        [latency(5, "max", 650, **RDK), THROTTLED],
+        [(1, None, "throttled")],
     ),
     (
         "the Java client waits before it sends",
-        [latency(5, "avg", 50), request(1, "PRODUCE", throttle_time_ms=1_200.0)],
-        [(1, 0, 48, None)],
+        [latency(5, "max", 50), THROTTLED],
+        [(1, 48, None)],
     ),
     (
         "how another client measures is not known",
-        [
-            latency(5, "avg", 50, client_software_name="franz-go"),
-            request(1, "PRODUCE", throttle_time_ms=1_200.0),
-        ],
-        [(1, None, None, "throttled")],
+        [latency(5, "max", 50, **GO), THROTTLED],
+        [(1, None, "throttled")],
     ),
     (
         "nor does it matter where nothing was throttled",
-        [latency(5, "avg", 50, client_software_name="franz-go"), request(1, "PRODUCE")],
-        [(0, 0, 48, None)],
+        [latency(5, "max", 50, **GO), request(1, "PRODUCE")],
+        [(0, 48, None)],
     ),
     (
         "no part of a time is negative",
-        [latency(5, "avg", 1), request(1, "PRODUCE")],
-        [(0, 0, None, "windows_differ")],
+        [latency(5, "max", 1), request(1, "PRODUCE")],
+        [(0, None, "within_broker")],
     ),
     (
-        "nor is it where a throttle is longer than the latency",
-        [latency(5, "avg", 50, **RDK), request(1, "PRODUCE", throttle_time_ms=1_200.0)],
-        [(1, 1_200, None, "windows_differ")],
-    ),
-    (
-        "requests of two instances cannot be distinguished",
+        "no request of several instances took longer than the longest of all",
         [*SHARED, request(1, "PRODUCE")],
-        [(0, 0, None, "shared_client_id")] * 2,
+        [(0, 6, None), (0, 7, None)],
     ),
     (
-        "a client that pushes its maximum alone",
-        [latency(5, "max", 8), request(1, "PRODUCE")],
-        [(0, 0, None, "no_latency")],
+        "the longest request may be among those that ingest left out",
+        [latency(5, "max", 50), request(1, "PRODUCE", weight=10)],
+        [(0, None, "incomplete_log")],
     ),
-    ("a broker that ships no log", [latency(5, "avg", 8)], [(None, None, None, "no_requests")]),
+    (
+        "or has no time in its line",
+        [latency(5, "max", 50), request(1, "PRODUCE"), request(2, "PRODUCE", total_time_ms=None)],
+        [(0, None, "incomplete_log")],
+    ),
+    (
+        "a client that pushes its average alone",
+        [latency(5, "avg", 8), request(1, "PRODUCE")],
+        [(0, None, "no_latency")],
+    ),
+    ("a broker that ships no log", [latency(5, "max", 8)], [(None, None, "no_requests")]),
 )
 def test_a_latency_is_split_or_says_why_not(given: list[Row], expected: Picked) -> None:
     assert picked(answer_of("client_latency", given), *PARTS) == expected
+
+
+def polls(client_ms: float, **software: Any) -> list[Row]:
+    """Two pushes of a consumer: of two polls that wait for records, and of thirty quick ones.
+
+    The client measures so many ms beyond the broker.
+    """
+    fetches = {0.2: 500.0, 0.7: 500.0} | {1 + n / 50: 5.0 for n in range(30)}
+    requests = [request(second, "FETCH", total_time_ms=ms) for second, ms in fetches.items()]
+    pushes = [
+        latency(second, stat, ms + client_ms, "consumer", start_time=at(second - 1), **software)
+        for second, ms in ((1, 500.0), (2, 5.0))
+        for stat in ("avg", "max")
+    ]
+    return [*requests, *pushes]
+
+
+@cases(
+    ("given", "expected"),
+    ("a push of long polls and one of quick fetches", polls(1, **RDK), (1, None)),
+    ("the same behind a slow network", polls(100, **RDK), (100, None)),
+    (
+        "a client that measured 100 ms more for each request",
+        [
+            *(latency(2, stat, 110.0, **RDK) for stat in ("avg", "max")),
+            *(request(1, "PRODUCE", total_time_ms=ms) for ms in (3.0, 10.0)),
+        ],
+        (100, 100),
+    ),
+    (
+        "Java repeats a slow start in the pushes of a minute",
+        [
+            request(-58, "PRODUCE", total_time_ms=300.0),
+            request(1, "PRODUCE", total_time_ms=2.0),
+            *(latency(n, "avg", 150.0) for n in (1, 2, 3)),
+            *(latency(n, "max", 301.0) for n in (1, 2, 3)),
+        ],
+        (1, None),
+    ),
+    (
+        "a push of five minutes",
+        [
+            request(-290, "PRODUCE", total_time_ms=300.0),
+            request(1, "PRODUCE", total_time_ms=2.0),
+            *(latency(5, stat, 301.0, start_time=at(-295), **RDK) for stat in ("avg", "max")),
+        ],
+        (1, 1),
+    ),
+)
+def test_pushes_are_compared_whatever_requests_they_have(
+    given: list[Row], expected: tuple[float | None, float | None]
+) -> None:
+    names = ("slowest_outside_ms", "outside_avg_ms")
+    assert picked(answer_of("client_latency", given), *names) == [pytest.approx(expected)]
 
 
 def test_a_broker_is_not_slow_because_of_a_throttled_client() -> None:
@@ -123,5 +179,4 @@ def test_a_broker_is_not_slow_because_of_a_throttled_client() -> None:
         request(3, "PRODUCE", client_id="go", throttle_time_ms=9.0),
     ]
     (row,) = view("slowest_brokers", content | served(requests))
-    assert (row["clients"], row["latency_p95_ms"], row["latency_max_ms"]) == (2, 20, None)
-    assert row["latency_weighted_avg_ms"] == 15
+    assert (row["clients"], row["latency_p95_ms"], row["latency_max_ms"]) == (1, 10, None)

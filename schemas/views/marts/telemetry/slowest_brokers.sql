@@ -3,10 +3,10 @@
 -- area: telemetry
 -- level: telemetry
 -- question: Latency by broker. Which brokers are slow, as clients see it?
--- description: How slow each broker is as clients see it (client_latency), without the time for which
---   quotas throttled them. Minutes of a client for which that time is not known do not count. APIs are
---   ranked apart, because a FETCH waits for data. p50 and p95 are nearest-rank percentiles over clients, each with
---   its mean of the hour, so that one slow or lying client moves p50 little.
+-- description: How slow each broker is as clients see it (client_latency). Minutes of a client whose
+--   latency may have a wait for a quota do not count. APIs are ranked apart, because a FETCH waits for
+--   data. p50 and p95 are nearest-rank percentiles over clients, so that one slow or lying client moves
+--   p50 little. Each client has the mean of its latency_avg_ms in the hour, which is no mean over requests.
 -- columns:
 --   from client_latency: cluster_id
 --   hour: start of the hour
@@ -16,16 +16,12 @@
 --   latency_p95_ms: 95th percentile over the clients, in ms
 --   latency_max_ms: greatest maximum that a client pushed in a minute without throttling, in ms; null:
 --     there was no such minute
---   latency_weighted_avg_ms: mean weighted by the requests that the broker logged for each client and
---     minute, in ms; null: it logged none
 --   slowest_rank: rank among the brokers of the hour and API; 1 has the greatest p50
 WITH unthrottled AS (
-    SELECT
-        *,
-        latency_avg_ms - coalesce(throttle_avg_ms, 0e0) AS own_avg_ms
+    SELECT *
     FROM client_latency
     -- A client of which brokers log nothing is not known to be throttled.
-    WHERE broker_requests IS NULL OR throttle_avg_ms <= latency_avg_ms
+    WHERE coalesce(throttled_requests, 0) = 0 OR client_software_name = 'apache-kafka-java'
 ),
 client_hours AS (
     SELECT
@@ -36,10 +32,8 @@ client_hours AS (
         principal,
         client_id,
         client_instance_id,
-        avg(own_avg_ms) AS latency_ms,
-        max(CASE WHEN coalesce(throttled_requests, 0) = 0 THEN latency_max_ms END) AS latency_max_ms,
-        sum(own_avg_ms * broker_requests) AS weighted_ms,
-        sum(CASE WHEN own_avg_ms IS NOT NULL THEN broker_requests END) AS weight
+        avg(latency_avg_ms) AS latency_ms,
+        max(CASE WHEN coalesce(throttled_requests, 0) = 0 THEN latency_max_ms END) AS latency_max_ms
     FROM unthrottled
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 ),
@@ -63,8 +57,7 @@ broker_hours AS (
         max(clients) AS clients,
         min(CASE WHEN nth * 100 >= clients * 50 THEN latency_ms END) AS latency_p50_ms,
         min(CASE WHEN nth * 100 >= clients * 95 THEN latency_ms END) AS latency_p95_ms,
-        max(latency_max_ms) AS latency_max_ms,
-        sum(weighted_ms) / sum(weight) AS latency_weighted_avg_ms
+        max(latency_max_ms) AS latency_max_ms
     FROM ordered
     GROUP BY 1, 2, 3, 4
 )
