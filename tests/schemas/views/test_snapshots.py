@@ -1,9 +1,91 @@
 """Views over what snapshots saw: each state from when to when, and what stands now."""
 
-from ...rows import at, quota
-from .view_tables import picked, view
+from ...rows import Row, at, limited, quota
+from .view_tables import Picked, Tables, assert_shown, picked, view
 
 SEEN = {"cluster_id": "c1", "is_removed": False}
+PRODUCED = "producer_byte_rate"
+
+
+def of_alice(second: float, value: float | None, **others: object) -> Row:
+    return quota(second, PRODUCED, value, user="alice", **others)
+
+
+def set_to(second: float, value: str | None, **others: object) -> Row:
+    return limited(second, PRODUCED, value, **others)
+
+
+ADMIN = "User:admin"
+SETTERS: dict[str, tuple[Tables, Picked]] = {
+    "its line came after the snapshot": (
+        {"client_quotas": [of_alice(60, 5.0)], "config_alterations": [set_to(59, "5")]},
+        [(ADMIN, at(59))],
+    ),
+    "set while the snapshot was read": (
+        {"client_quotas": [of_alice(60, 5.0)], "config_alterations": [set_to(64, "5")]},
+        [(ADMIN, at(64))],
+    ),
+    "of any client id": (
+        {
+            "client_quotas": [of_alice(60, 5.0, is_default_client_id=True)],
+            "config_alterations": [set_to(59, "5", entity_client_id="")],
+        },
+        [(ADMIN, at(59))],
+    ),
+    "set otherwise since the snapshot": (
+        {
+            "client_quotas": [of_alice(60, 5.0)],
+            "config_alterations": [set_to(59, "5"), set_to(64, "7"), set_to(600, "5")],
+        },
+        [(ADMIN, at(59))],
+    ),
+    "the snapshot knew": (
+        {
+            "client_quotas": [of_alice(60, 5.0, set_at=at(50), set_by="User:root")],
+            "config_alterations": [set_to(50, "5", principal="User:root"), set_to(65, "5")],
+        },
+        [("User:root", at(50))],
+    ),
+    # Whoever set it later did not set what the snapshot saw.
+    "nobody's line": (
+        {"client_quotas": [of_alice(60, 5.0)], "config_alterations": [set_to(600, "5")]},
+        [(None, at(60))],
+    ),
+    "set otherwise in between": (
+        {
+            "client_quotas": [of_alice(60, 5.0)],
+            "config_alterations": [set_to(10, "5"), set_to(20, None)],
+        },
+        [(None, at(60))],
+    ),
+    "another value was seen in between": (
+        {
+            "client_quotas": [of_alice(30, 7.0), of_alice(60, 5.0)],
+            "config_alterations": [set_to(10, "5")],
+        },
+        [(None, at(60))],
+    ),
+    "refused": (
+        {
+            "client_quotas": [of_alice(60, 5.0)],
+            "config_alterations": [set_to(59, "5", error_code=42)],
+        },
+        [(None, at(60))],
+    ),
+    "of one client id": (
+        {
+            "client_quotas": [of_alice(60, 5.0)],
+            "config_alterations": [set_to(59, "5", entity_client_id="app")],
+        },
+        [(None, at(60))],
+    ),
+}
+
+
+def test_a_quota_says_who_set_it_where_the_log_shows_it() -> None:
+    assert_shown(SETTERS, "current_client_quotas", "set_by", "valid_from")
+
+
 TOPIC = SEEN | {"topic_id": "t1", "topic": "orders", "partition_count": 1}
 
 
