@@ -178,10 +178,12 @@ def test_reads_of_remote_storage_have_their_cost_and_what_spares_them(tmp_path: 
         "User:alice as orders read 3.6 kB of orders from remote storage in 2 answers, which took "
         "brokers 20 ms. It waited 1.5 s for empty answers.",
     )
+    # The topic has the name of the client, so both have their step.
     assert [(row["state"], row["evidence"]["advice"]) for row in steps] == [
-        (PROBLEM, "read_sooner")
+        (PROBLEM, "raise_local_retention"),
+        (PROBLEM, "read_sooner"),
     ]
-    assert steps[0]["next_step"].startswith("let User:alice as orders read orders sooner")
+    assert steps[1]["next_step"].startswith("let User:alice as orders read orders sooner")
 
 
 def test_the_hour_in_which_the_last_day_begins_counts(tmp_path: Path) -> None:
