@@ -47,5 +47,10 @@ _NO_NAME = {each.code for each in (*diagnoses.PROBLEMS, *pipeline.QUALITY, *pipe
 def beside_incidents(scope: Scope, incidents: Sequence[Row]) -> Iterator[Finding]:
     """What else may begin the answer about a name: who suffers, and is in no incident."""
     covered = {table for row in incidents for table in TABLES_OF.get(row["symptom"], ())}
-    others = (each for each in PROBLEMS if each.severity == NOW and each.code not in _NO_NAME)
-    return in_cluster(scope, (each for each in others if each.table not in covered))
+    others = [
+        each
+        for each in PROBLEMS
+        if each.severity == NOW and each.code not in _NO_NAME and each.table not in covered
+    ]
+    scope.gather({"diagnoses", *(each.table for each in others)})
+    return in_cluster(scope, others)

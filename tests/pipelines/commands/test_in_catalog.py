@@ -147,7 +147,7 @@ def test_a_command_prints_the_same(
 
 STATEMENTS = {
     ("why", "alice"): 5,
-    ("why",): 3,
+    ("why",): 5,
     ("report", "--out", "-"): 14,
     ("status",): 4,
     ("show", "throttled_clients"): 3,
