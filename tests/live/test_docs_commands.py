@@ -129,10 +129,10 @@ def test_a_command_that_needs_more_runs(
         stderr=subprocess.PIPE,
         text=True,
     )
-    found = (
+    of_commands = (
         codes for text, codes in FINDING_CODES.items() if command.startswith(f"quotaflow {text}")
     )
-    codes = {0}.union(*found)
+    codes = {0}.union(*of_commands)
     if ENDLESS.search(command):
         codes |= {130}
         try:

@@ -53,8 +53,8 @@ def questions() -> Iterator[tuple[str, Question]]:
 
 
 def test_each_question_is_translated_for_spark() -> None:
-    asked = dict(questions())
-    assert len(asked) > 50
-    for question in asked.values():
+    every = dict(questions())
+    assert len(every) > 50
+    for question in every.values():
         sql = everywhere(question.counted_rows).replace("{limit}", "5")
         assert in_spark(re.sub(r"\{\w+\}", "NULL", sql))

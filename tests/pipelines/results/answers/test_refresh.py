@@ -230,7 +230,7 @@ def test_only_files_of_the_lookback_are_read(warehouse: Warehouse, fill: Fill, d
                     '' AS quota_type, '' AS advice, 0e0 AS recommended, 0e0 AS quota,
                     0 AS quota_level, 0e0 AS percentile_usage, 0e0 AS peak_usage, 0 AS windows,
                     0 AS windows_in_force, 0 AS throttled_windows, 0 AS over_windows,
-                    min(event_time) AS altered_at
+                    false AS is_sampled, min(event_time) AS altered_at
                 FROM quota_usage
             ) AS counted
         """,
