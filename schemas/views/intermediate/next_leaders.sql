@@ -14,17 +14,31 @@
 --     last ten minutes
 --   replicated_bytes_per_s: record bytes that the other replicas will read, per second: what is written
 --     times their number
-WITH leads AS (
+WITH recent AS (
     SELECT
-        throttles.cluster_id,
-        throttles.topic,
-        throttles.partition,
-        max(CASE WHEN throttles.side = 'leader' THEN throttles.broker_id ELSE throttles.peer_broker_id END)
+        throttles.*,
+        CASE WHEN throttles.event_time = newest.event_time THEN 1 ELSE 0 END AS is_last,
+        CASE WHEN throttles.side = 'leader' THEN throttles.broker_id ELSE throttles.peer_broker_id END
             AS leader_id
     FROM replication_throttles AS throttles
-    INNER JOIN replication_time AS newest USING (cluster_id, event_time)
-    WHERE throttles.is_moving AND throttles.peer_broker_id IS NOT NULL
-    GROUP BY throttles.cluster_id, throttles.topic, throttles.partition
+    INNER JOIN replication_time AS newest USING (cluster_id)
+    WHERE
+        throttles.is_moving
+        AND unix_micros(throttles.event_time) >= unix_micros(newest.event_time) - 60000000
+),
+leads AS (
+    -- A follower under a throttle can fetch nothing in the part of a minute that the newest one is.
+    SELECT
+        cluster_id,
+        topic,
+        partition,
+        max_by(leader_id, event_time) AS leader_id
+    FROM (
+        SELECT *, max(is_last) OVER (PARTITION BY cluster_id, topic, partition) AS is_moved_now
+        FROM recent
+    ) AS moved
+    WHERE is_moved_now = 1 AND peer_broker_id IS NOT NULL
+    GROUP BY cluster_id, topic, partition
 ),
 requested AS (
     SELECT

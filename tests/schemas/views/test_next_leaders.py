@@ -50,6 +50,14 @@ def read(second: float, size: int, **others: Any) -> Row:
         [],
     ),
     (
+        "its follower fetches nothing in the newest minute",
+        {
+            "reassignment_changes": TO_2,
+            "replication_throttles": [throttled(NOW - 60), throttled(NOW, peer_broker_id=None)],
+        },
+        [(2, 0, 1, 0.0, 0.0)],
+    ),
+    (
         "it leads already",
         {
             "reassignment_changes": TO_2,
