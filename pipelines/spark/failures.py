@@ -1,7 +1,7 @@
 """Failures of queries: whether to start the query again, and one line for the user."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from quotaflow.pipelines.errors import JobError, QuotaflowError, ReceiverAwayError
@@ -15,6 +15,7 @@ _CAUSE = "Caused by: "
 _CAUSE_OF_DELTA_RS = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
 # Python's errors in workers and in functions of batches: what is left is the error itself.
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):\n(?:[ \t]+.*\n)*")
+_WORKER_ENDED = "Python worker exited unexpectedly"
 _TRANSIENT = (
     # The cluster is unreachable, or a leader moved.
     "TimeoutException",
@@ -26,7 +27,7 @@ _TRANSIENT = (
     "BrokerNotAvailable",
     "CoordinatorNotAvailable",
     # A worker was killed, perhaps by the kernel because of its memory.
-    "Python worker exited unexpectedly",
+    _WORKER_ENDED,
     # A machine at its limit starts one too slowly: Spark waits for 15 s.
     "Python worker failed to connect back",
     # A column was added to a table that is read: a query that starts again reads it.
@@ -36,11 +37,19 @@ _TRANSIENT = (
 )
 _FAULTS = (TypeError, ValueError, AttributeError, LookupError, AssertionError, EOFError)
 _NO_SPACE = ("No space left on device", "Disk quota exceeded")
+_OF_FILES = (
+    "java.io.IOException: ",
+    "java.io.FileNotFoundException",
+    "java.nio.file.",
+    "org.rocksdb.",
+)
+_OF_CONNECTIONS = ("Connection reset", "Broken pipe", "Socket closed", "Stream closed")
 
 
 def is_transient(message: str) -> bool:
     """Whether a failed query is worth starting again as it is."""
-    return any(sign in message for sign in _TRANSIENT)
+    signs = [sign for sign in _TRANSIENT if sign in message]
+    return bool(signs) and not (signs == [_WORKER_ENDED] and any(_of_files(_causes(message))))
 
 
 def is_receiver_away(message: str) -> bool:
@@ -66,11 +75,25 @@ def one_line(error: BaseException) -> str:
     if lines[0].startswith(_CALL) and lines[1:]:
         lines = [lines[1].removeprefix(": "), *lines[2:]]
     first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
-    causes = [text.removeprefix(_CAUSE) for text in lines if text.startswith(_CAUSE)]
-    causes = list(filter(is_transient, causes)) or causes
+    causes = _causes(message)
+    if is_transient(message):
+        causes = list(filter(is_transient, causes)) or causes
+    elif _WORKER_ENDED in message and (of_files := _of_files(causes)):
+        return f"{of_files[-1]}: Spark ended a task for it"[:_LINE_CHARS]
     if causes and causes[-1] not in first:
         first = f"{first[: _LINE_CHARS // 2]}: {causes[-1]}"
     return first[:_LINE_CHARS]
+
+
+def _causes(message: str) -> list[str]:
+    lines = (text.strip() for text in message.splitlines())
+    return [text.removeprefix(_CAUSE) for text in lines if text.startswith(_CAUSE)]
+
+
+def _of_files(causes: Sequence[str]) -> list[str]:
+    """Those of files that cannot be written or read: such a task ends its worker too."""
+    of_files = [cause for cause in causes if cause.startswith(_OF_FILES)]
+    return [cause for cause in of_files if not any(sign in cause for sign in _OF_CONNECTIONS)]
 
 
 @contextmanager

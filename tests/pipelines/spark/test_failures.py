@@ -32,6 +32,12 @@ CALL = "An error occurred while calling o119.start.\n"
         "aborted: x.Y: Python worker exited unexpectedly",
     ),
     (
+        "the file for which a task and its worker ended",
+        "aborted. Reas: Python worker exited unexpectedly\nCaused by: a.B: Python worker exited "
+        "unexpectedly\nCaused by: java.io.IOException: input/output error",
+        "java.io.IOException: input/output error: Spark ended a task for it",
+    ),
+    (
         "an error of Python without its traceback",
         'thrown from the worker:\nTraceback (most recent call last):\n  File "a", line 8, in b\n'
         "    c\nZeroDivisionError: by zero\n SQLSTATE: 38000\n\tat d.E",
@@ -63,6 +69,16 @@ def test_a_line_of_what_happened(message: str, line: str) -> None:
     ("message", "again"),
     ("a broker is away", "Caused by: TimeoutException: Timed out", True),
     ("a worker was killed", "Python worker exited unexpectedly (crashed)", True),
+    (
+        "its connection ended with it",
+        "Python worker exited unexpectedly\nCaused by: java.io.IOException: Connection reset",
+        True,
+    ),
+    (
+        "it ended because a file cannot be written",
+        "Python worker exited unexpectedly\nCaused by: java.io.IOException: input/output error",
+        False,
+    ),
     ("a worker starts too slowly", "Python worker failed to connect back", True),
     ("a column came", "[DELTA_SCHEMA_CHANGED_WITH_VERSION] Detected", True),
     ("another job was first", "[DELTA_CONCURRENT_APPEND] files were", True),
