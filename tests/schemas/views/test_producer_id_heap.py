@@ -11,7 +11,7 @@ def _replica(broker_id: int, **others: object) -> Row:
 
 
 FOLLOWED = [active(0, n) for n in range(10)]
-HOLDERS: dict[str, tuple[Tables, list[tuple[int, int, int]]]] = {
+OF_REPLICAS: dict[str, tuple[Tables, list[tuple[int, int, int]]]] = {
     "followers have what the leader has": (
         {"replicas": [_replica(1), _replica(2), _replica(3)]},
         [(1, 10, 0), (2, 10, 0), (3, 10, 0)],
@@ -69,10 +69,10 @@ def test_ids_that_another_broker_leads_now_are_not_new() -> None:
     assert picked(heaps, *names) == [(2, 10, 0.0, 10)]
 
 
-def test_followers_hold_the_ids_of_their_leader() -> None:
+def test_followers_have_the_ids_of_their_leader() -> None:
     shown = {
-        case: ({"active_producers": FOLLOWED} | content, holders)
-        for case, (content, holders) in HOLDERS.items()
+        case: ({"active_producers": FOLLOWED} | content, heaps)
+        for case, (content, heaps) in OF_REPLICAS.items()
     }
     names = ("broker_id", "entries", "entries_of_unknown_replicas")
     assert_shown(shown, "producer_id_heap ORDER BY broker_id", *names)

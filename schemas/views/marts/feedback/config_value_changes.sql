@@ -77,7 +77,7 @@ first_snapshots AS (
 -- A snapshot has the time when it began, and reads values later: a change that the log has in
 -- between, to the same value, is the one that it found. Nothing says when a snapshot ended. The
 -- first snapshot finds values, no changes.
-found_later AS (
+logged_later AS (
     SELECT
         observed.cluster_id,
         observed.snapshot_time,
@@ -114,7 +114,7 @@ snapshot_rows AS (
     SELECT
         observed.cluster_id,
         observed.snapshot_time,
-        coalesce(found_later.logged_at, observed.event_time) AS event_time,
+        coalesce(logged_later.logged_at, observed.event_time) AS event_time,
         observed.entity_type,
         observed.entity_name,
         observed.entity_client_id,
@@ -122,13 +122,13 @@ snapshot_rows AS (
         observed.config_value,
         observed.is_known
     FROM observed
-    LEFT JOIN found_later
-        ON observed.cluster_id = found_later.cluster_id
-            AND observed.snapshot_time = found_later.snapshot_time
-            AND observed.entity_type = found_later.entity_type
-            AND observed.entity_name = found_later.entity_name
-            AND (observed.entity_client_id IS NOT DISTINCT FROM found_later.entity_client_id)
-            AND observed.config_key = found_later.config_key
+    LEFT JOIN logged_later
+        ON observed.cluster_id = logged_later.cluster_id
+            AND observed.snapshot_time = logged_later.snapshot_time
+            AND observed.entity_type = logged_later.entity_type
+            AND observed.entity_name = logged_later.entity_name
+            AND (observed.entity_client_id IS NOT DISTINCT FROM logged_later.entity_client_id)
+            AND observed.config_key = logged_later.config_key
 ),
 seen AS (
     SELECT

@@ -257,7 +257,7 @@ spans AS (
                 ),
                 hours.until
             )
-        ) - unix_micros(totals.moment) AS held_us
+        ) - unix_micros(totals.moment) AS known_us
     FROM totals
     INNER JOIN hours ON totals.cluster_id = hours.cluster_id AND totals.hour = hours.hour
 ),
@@ -278,14 +278,14 @@ SELECT
     topic,
     max(records) AS max_lag,
     CASE
-        WHEN sum(CASE WHEN records IS NOT NULL THEN held_us ELSE 0 END) > 0
+        WHEN sum(CASE WHEN records IS NOT NULL THEN known_us ELSE 0 END) > 0
             THEN CAST(
-                sum(CAST(records AS DECIMAL(19, 0)) * CAST(held_us AS DECIMAL(19, 0))) AS DOUBLE
-            ) / sum(CASE WHEN records IS NOT NULL THEN held_us END)
+                sum(CAST(records AS DECIMAL(19, 0)) * CAST(known_us AS DECIMAL(19, 0))) AS DOUBLE
+            ) / sum(CASE WHEN records IS NOT NULL THEN known_us END)
         ELSE CAST(max(CASE WHEN nth_newest = 1 THEN records END) AS DOUBLE)
     END AS mean_lag,
     max(CASE WHEN nth_newest = 1 THEN records END) AS last_lag,
-    sum(CASE WHEN records IS NOT NULL THEN held_us ELSE 0 END) / 1e6 AS known_s,
+    sum(CASE WHEN records IS NOT NULL THEN known_us ELSE 0 END) / 1e6 AS known_s,
     CAST(max(partitions) AS BIGINT) AS partitions,
     CAST(max(unknown_partitions) AS BIGINT) AS unknown_partitions,
     CASE WHEN max(records) IS NULL THEN max(unknown_reason) END AS unknown_reason

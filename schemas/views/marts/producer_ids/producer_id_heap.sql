@@ -81,7 +81,7 @@ newest AS (
         ) AS nth,
         min(event_time) OVER (
             PARTITION BY cluster_id, topic, partition, producer_id
-        ) AS first_held_at
+        ) AS first_seen_at
     FROM active_producers
 ),
 expirations AS (
@@ -104,11 +104,11 @@ expirations AS (
         AND config_key IN ('producer.id.expiration.ms', 'transaction.max.timeout.ms')
     GROUP BY cluster_id, entity_name
 ),
--- A row per replica that holds the entry.
+-- A row per replica that has the entry.
 placed AS (
     SELECT
         newest.*,
-        coalesce(replicas.broker_id, newest.broker_id) AS holder_id,
+        coalesce(replicas.broker_id, newest.broker_id) AS replica_broker_id,
         replicas.broker_id IS NULL AS is_unplaced
     FROM newest
     LEFT JOIN replica_history AS replicas
@@ -121,7 +121,7 @@ placed AS (
 brokers_now AS (
     SELECT
         placed.cluster_id,
-        placed.holder_id AS broker_id,
+        placed.replica_broker_id AS broker_id,
         count(CASE WHEN NOT is_removed THEN 1 END) AS entries,
         count(CASE WHEN NOT is_removed AND is_unplaced THEN 1 END) AS entries_of_unknown_replicas,
         count(DISTINCT CASE WHEN NOT is_removed THEN placed.producer_id END) AS ids,
@@ -130,7 +130,7 @@ brokers_now AS (
                 WHEN NOT is_removed AND owners.producer_id IS NULL THEN placed.producer_id
             END
         ) AS ids_of_unknown_owner,
-        count(CASE WHEN first_held_at > paced_since THEN 1 END) AS new_entries,
+        count(CASE WHEN first_seen_at > paced_since THEN 1 END) AS new_entries,
         max(paced_since) AS paced_since,
         max(snapshots.snapshot_time) AS snapshot_time
     FROM placed
@@ -139,7 +139,7 @@ brokers_now AS (
         SELECT DISTINCT cluster_id, producer_id FROM producer_id_uses
         WHERE producer_id IS NOT NULL AND principal IS NOT NULL
     ) AS owners USING (cluster_id, producer_id)
-    GROUP BY placed.cluster_id, placed.holder_id
+    GROUP BY placed.cluster_id, placed.replica_broker_id
 ),
 paced AS (
     SELECT
