@@ -15,17 +15,7 @@
 --   position: committed offset; of a share group its start offset
 --   from group_offsets: reported_lag
 WITH taken AS (
-    -- As snapshot_times has them: a view that reads views could be read by answers alone.
-    SELECT
-        cluster_id,
-        event_time AS taken_at,
-        lag(event_time) OVER (PARTITION BY cluster_id ORDER BY event_time) AS taken_before,
-        max(event_time) OVER (PARTITION BY cluster_id) AS last_taken
-    FROM (
-        SELECT DISTINCT cluster_id, event_time
-        FROM pipeline_progress
-        WHERE job = 'snapshot' AND outcome = 'in' AND target = 'group_offsets'
-    ) AS runs
+    SELECT * FROM snapshot_times WHERE table_name = 'group_offsets'
 ),
 offsets AS (
     SELECT

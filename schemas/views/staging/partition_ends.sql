@@ -13,17 +13,7 @@
 --   end_offset: high watermark at that time
 --   known_by: snapshot or fetches
 WITH taken AS (
-    -- As snapshot_times has them: a view that reads views could be read by answers alone.
-    SELECT
-        cluster_id,
-        event_time AS taken_at,
-        lag(event_time) OVER (PARTITION BY cluster_id ORDER BY event_time) AS taken_before,
-        max(event_time) OVER (PARTITION BY cluster_id) AS last_taken
-    FROM (
-        SELECT DISTINCT cluster_id, event_time
-        FROM pipeline_progress
-        WHERE job = 'snapshot' AND outcome = 'in' AND target = 'partition_offsets'
-    ) AS runs
+    SELECT * FROM snapshot_times WHERE table_name = 'partition_offsets'
 ),
 changes AS (
     SELECT
