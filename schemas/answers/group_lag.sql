@@ -93,7 +93,8 @@ unread AS (
             members.group_id,
             members.valid_from,
             current_groups.group_type,
-            taken.last_taken AS looked_at,
+            taken.looked_at,
+            taken.both_looked_at,
             members.assigned.topic AS topic,
             members.assigned.partition AS partition
         FROM (
@@ -102,9 +103,13 @@ unread AS (
             FROM current_group_assignments
         ) AS members
         INNER JOIN (
-            SELECT cluster_id, max(last_taken) AS last_taken
+            -- A snapshot reads offsets after it began, and members have the time when it began.
+            SELECT
+                cluster_id,
+                max(CASE WHEN table_name = 'group_offsets' THEN last_taken END) AS looked_at,
+                min(last_taken) AS both_looked_at
             FROM snapshot_times
-            WHERE table_name = 'group_offsets'
+            WHERE table_name IN ('group_assignments', 'group_offsets')
             GROUP BY cluster_id
         ) AS taken USING (cluster_id)
         LEFT JOIN current_groups USING (cluster_id, group_id)
@@ -113,7 +118,8 @@ unread AS (
         assigned.topic IS NOT NULL
         AND coalesce(assigned.group_type, 'classic') <> 'share'
         -- A member commits by and by: one that is new has had no time to.
-        AND unix_micros(assigned.valid_from) <= unix_micros(assigned.looked_at) - 60000000
+        AND unix_micros(assigned.valid_from) <= unix_micros(assigned.both_looked_at) - 60000000
+        AND assigned.looked_at IS NOT NULL
     GROUP BY ALL
 ),
 isolation AS (

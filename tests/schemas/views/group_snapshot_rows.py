@@ -5,8 +5,8 @@ from typing import Any
 from ...rows import Row, at, counted, minute_of, row
 
 PARTITION: Row = {"topic": "t", "partition": 0}
-TABLES = ("group_offsets", "partition_offsets")
-"""The tables with offsets, which a snapshot counts."""
+TABLES = ("group_offsets", "partition_offsets", "group_assignments")
+"""Tables that a snapshot counts."""
 
 
 def group(second: float, **others: Any) -> Row:
@@ -43,10 +43,19 @@ def assigned(
     return row("group_assignments", second, given)
 
 
-def snapshots(*seconds: float) -> list[Row]:
-    """The times of snapshots, as these count themselves."""
+def snapshots(*seconds: float, offsets_after_s: float = 0) -> list[Row]:
+    """The times of snapshots, as these count themselves; offsets have a later one."""
+    later = {table: offsets_after_s for table in TABLES if table.endswith("_offsets")}
     return [
-        counted(second, n, "in", 1, job="snapshot", query_id="snapshot", target=table)
+        counted(
+            second + later.get(table, 0),
+            n,
+            "in",
+            1,
+            job="snapshot",
+            query_id="snapshot",
+            target=table,
+        )
         for n, second in enumerate(seconds)
         for table in TABLES
     ]

@@ -31,6 +31,7 @@ from .view_tables import (
 def scene(
     *rows: Row,
     at_seconds: tuple[float, ...] = (0, 600),
+    offsets_after_s: float = 0,
     fetches: tuple[Row, ...] = (),
     **others: Any,
 ) -> Tables:
@@ -40,7 +41,7 @@ def scene(
         "partition_offsets": [row for row in rows if "log_end_offset" in row],
         "group_assignments": [row for row in rows if "assigned_partitions" in row],
         "replica_offsets": list(fetches),
-        "pipeline_progress": snapshots(*at_seconds),
+        "pipeline_progress": snapshots(*at_seconds, offsets_after_s=offsets_after_s),
     }
 
 
