@@ -1,5 +1,6 @@
 """The commands tables, describe, show and ddl: read tables without a JVM."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -10,11 +11,13 @@ import typer
 
 from quotaflow.pipelines.commands import index, options
 from quotaflow.pipelines.errors import ConfigError
+from quotaflow.pipelines.jobs import fillers
 from quotaflow.pipelines.reference import catalogue, search
 from quotaflow.pipelines.terminal import bars, grid, output, progress, texts, times
 from quotaflow.pipelines.terminal.layout import Layout
 from quotaflow.pipelines.warehouse import browsing, parquet_file, query_process, statements
 from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.schemas.tables.declared import SETTINGS
 from quotaflow.udfs.counted import counted
 
 if TYPE_CHECKING:
@@ -188,22 +191,26 @@ def _note_rest(shown: int, count: "pa.RecordBatchReader") -> None:
 
 
 def _note_age(name: str, settings: "Conf") -> None:
-    """Say the time of the newest rows behind the shown ones, or of the snapshot."""
+    """Say the time of the newest rows behind the shown ones, and of the snapshot."""
     is_current = name.startswith("current_")
     # There it would take as many statements again as the rows.
     if settings.warehouse.catalog_schema and not is_current:
         return
+    events, others = browsing.tables_behind(name)
+    taken = {each for each in others if fillers.filler(each) == "snapshot"}
     tables = open_reader(settings)
-    if not is_current and (behind := browsing.events_behind(name)):
-        if newest := browsing.newest_times(tables.extents(behind)):
+    if events and not is_current:
+        # There settings are no state of the cluster: they have what conf says of prices and bounds.
+        taken.discard(SETTINGS.name)
+        if newest := browsing.newest_times(tables.extents(events), datetime.now(UTC)):
             output.note(f"newest data: {'; '.join(newest)}")
-    else:
-        _note_snapshot(name, tables)
+    if taken:
+        _note_snapshot(name, taken, tables)
 
 
-def _note_snapshot(name: str, tables: "Reader") -> None:
-    """As of when a view of the current state is, and whether configs were changed since."""
-    for row in tables.rows(browsing.last_snapshot(name)) if tables.is_made(_PROGRESS) else ():
+def _note_snapshot(name: str, taken: Iterable[str], tables: "Reader") -> None:
+    """As of when a view of snapshots is, and whether configs were changed since."""
+    for row in tables.rows(browsing.last_snapshot(taken)) if tables.is_made(_PROGRESS) else ():
         if row["taken_at"] is not None:
             output.note(f"as of the snapshot at {texts.moment(row['taken_at'])} UTC")
             if name in _CONFIGS and all(map(tables.is_made, _CHANGES)):

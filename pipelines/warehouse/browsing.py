@@ -1,6 +1,6 @@
 """Tables and views as people read them: which there are, how large, and their newest rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,14 @@ NEWEST_ROWS = 20
 _TO_THE_SECOND = len("2026-01-31 12:00:00")
 _BEHIND_US = 60_000_000
 """A row of a result has the start of its minute."""
+_STEADY = frozenset(
+    {
+        *("requests", "telemetry_pushes", "client_metrics", "fetches"),
+        *("request_times", "quota_usage", "traffic", "fetch_sizes", "group_commits"),
+        *("replica_offsets", "rack_traffic", "replication_traffic"),
+    }
+)
+"""Tables to which each minute of a busy cluster adds rows; others have changes, names or faults."""
 _FIELDS = [field for table in TABLES.values() for field in table.arrow]
 _UNORDERED = {field.name for field in _FIELDS if "map" in str(field.type)} | {
     *("instrumentation_scope", "metadata", "otel_resource"),
@@ -119,35 +127,42 @@ def select(
     return "\n".join(parts)
 
 
-def events_behind(name: str) -> list[str]:
-    """The facts and results with the rows of a table or view."""
-    return [table for table in views.read_by([name])[0] if table in EVENTS]
+def tables_behind(name: str) -> tuple[list[str], list[str]]:
+    """The tables that a table or view reads: facts and results, then all others."""
+    read = views.read_by([name])[0]
+    return [each for each in read if each in EVENTS], [each for each in read if each not in EVENTS]
 
 
-def newest_times(summaries: Mapping[str, TableSummary]) -> list[str]:
-    """The newest time in tables, and that of the table which is furthest behind, if one is.
+def newest_times(summaries: Mapping[str, TableSummary], now: datetime) -> list[str]:
+    """The newest time in tables, and that of each which is behind though its rows come steadily.
 
-    In UTC, to the second. Empty where no table has rows.
+    In UTC, to the second. Empty where no table has rows. No row counts as newer than now, for a
+    client whose clock is ahead sets the time of its rows.
     """
+    now_us = round(now.timestamp() * 1e6)
     times = {
-        name: last
+        name: min(last, now_us)
         for name, each in summaries.items()
         if (last := each.last_event_time_us) is not None
     }
     if not times:
         return []
-    newest, (behind, least) = max(times.values()), min(times.items(), key=lambda each: each[1])
-    also = [f"of {behind}: {_second(least)}"] if newest - least > _BEHIND_US else []
-    return [_second(newest), *also]
+    newest = max(times.values())
+    behind = [
+        f"of {name}: {_second(time)}"
+        for name, time in times.items()
+        if name in _STEADY and newest - time > _BEHIND_US
+    ]
+    return [_second(newest), *behind]
 
 
 def _second(time_us: int) -> str:
     return f"{readable.whole('time', values.iso(time_us, 'us'))[:_TO_THE_SECOND]} UTC"
 
 
-def last_snapshot(name: str) -> str:
-    """The query of when the tables that a view reads were last taken from the cluster."""
-    listed = ", ".join(map(literal, sorted(views.dependencies(name)[0])))
+def last_snapshot(names: Iterable[str]) -> str:
+    """The query of when these tables were last taken from the cluster."""
+    listed = ", ".join(map(literal, sorted(names)))
     return f"SELECT max(taken_at) AS taken_at FROM snapshot_times WHERE table_name IN ({listed})"
 
 

@@ -10,6 +10,7 @@ import tomllib
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +25,7 @@ from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.areas import AREAS
 from quotaflow.schemas.table import Table
-from quotaflow.schemas.tables.catalog import TABLES
+from quotaflow.schemas.tables.catalog import EVENTS, TABLES
 from quotaflow.schemas.tables.declared import CLIENT_METRICS
 from quotaflow.schemas.view import View
 
@@ -33,7 +34,7 @@ from ...command_line import Command, read_in_part
 from ...conftest import GOLDEN
 from ...delta_tables import NOON, Fill, violation
 from ...documented_commands import ROOT
-from ...rows import at, counted, limited, quota, times
+from ...rows import FAR_AHEAD, at, counted, limited, quota, times
 from ...schemas.views.view_tables import make_tables, make_tables_and_answers
 
 QUESTIONS = tomllib.loads((GOLDEN / "questions.toml").read_text("utf-8"))
@@ -125,21 +126,78 @@ def test_the_state_of_a_cluster_comes_with_the_time_of_its_snapshot(
 
 
 @cases(
-    ("later_s", "behind"),
-    ("two tables of about one time", 59, ""),
-    ("a table that is behind", 120, f"; of request_times: {at(0):%Y-%m-%d %H:%M:%S} UTC"),
+    ("seconds", "newest_s", "behind"),
+    ("tables of about one time", {"request_times": 0, "fetch_sizes": 59}, 59, []),
+    (
+        "two tables that are behind",
+        {"telemetry_pushes": 0, "fetch_sizes": 120, "request_times": 240},
+        240,
+        ["telemetry_pushes", "fetch_sizes"],
+    ),
+    ("no change for weeks", {"config_alterations": -2e6, "request_times": 0}, 0, []),
+    (
+        "a change after the requests",
+        {"config_alterations": 120, "request_times": 0},
+        120,
+        ["request_times"],
+    ),
 )
 def test_a_view_comes_with_the_time_of_the_newest_data_behind_it(
-    table_command: Command, warehouse: Warehouse, later_s: int, behind: str
+    table_command: Command,
+    warehouse: Warehouse,
+    seconds: dict[str, float],
+    newest_s: float,
+    behind: list[str],
 ) -> None:
-    requested = times(0, "PRODUCE", each={})
-    altered = limited(later_s, "producer_byte_rate", "1")
-    make_tables(warehouse, {"request_times": [requested], "config_alterations": [altered]})
-    printed = table_command("show", "client_failures")
-    assert printed.err == f"no rows\nnewest data: {at(later_s):%Y-%m-%d %H:%M:%S} UTC{behind}\n"
-    assert table_command("show", "client_failures", "--json").err == ""
+    made = {name: [_dated(at(second))] for name, second in seconds.items()}
+    make_tables(warehouse, made)
+    noted = table_command("show", "clients_without_telemetry").err.splitlines()[-1]
+    also = [f"of {name}: {at(seconds[name]):%Y-%m-%d %H:%M:%S} UTC" for name in behind]
+    newest = f"{at(newest_s):%Y-%m-%d %H:%M:%S} UTC"
+    assert noted == "; ".join([f"newest data: {newest}", *also])
+    assert "newest" not in table_command("show", "clients_without_telemetry", "--json").err
     # A view of the snapshots alone has no rows of any time.
     assert "newest data" not in table_command("show", "topic_retentions").err
+
+
+def _dated(time: datetime) -> dict[str, Any]:
+    return {"event_time": time, "event_date": time.date()}
+
+
+def test_a_clock_that_is_ahead_makes_no_data_newer_than_now(
+    table_command: Command, warehouse: Warehouse
+) -> None:
+    content = {"client_metrics": [_dated(FAR_AHEAD)], "request_times": [_dated(at(0))]}
+    make_tables(warehouse, content)
+    noted = table_command("show", "client_latency").err.splitlines()[-1]
+    assert f"; of request_times: {at(0):%Y-%m-%d %H:%M:%S} UTC" in noted
+    assert str(FAR_AHEAD.year) not in noted
+
+
+def test_tables_that_come_steadily_are_facts_and_results() -> None:
+    assert browsing._STEADY <= EVENTS
+
+
+def test_a_view_of_events_and_snapshots_comes_with_both_times(
+    table_command: Command, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = [
+        counted(60 + n, 0, "in", 1, job="snapshot", target=target)
+        for n, target in enumerate(("group_offsets", "active_producers", "settings"))
+    ]
+    uses = {"producer_id_uses": [_dated(at(0))], "traffic": [_dated(at(0))]}
+    make_tables_and_answers(warehouse, {"pipeline_progress": taken} | uses)
+    newest, snapshot = f"newest data: {at(0):%Y-%m-%d %H:%M:%S} UTC", "as of the snapshot at "
+    noted = table_command("show", "producer_id_heap").err.splitlines()
+    assert noted[-2:] == [newest, f"{snapshot}{at(61):%Y-%m-%d %H:%M:%S} UTC"]
+    # No request log.
+    noted = table_command("show", "lag_by_hour").err.splitlines()
+    assert noted[-1] == f"{snapshot}{at(60):%Y-%m-%d %H:%M:%S} UTC"
+    # What reads settings alone shows no state of a cluster.
+    assert table_command("show", "traffic_by_hour").err.splitlines()[-1] == newest
+    # An answer reads neither.
+    monkeypatch.delattr(browsing, "last_snapshot")
+    assert snapshot not in table_command("show", "diagnoses").err
 
 
 def test_the_state_of_configs_comes_with_what_changed_since(
