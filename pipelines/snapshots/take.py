@@ -44,7 +44,10 @@ _READS = (TELEMETRY_SUBSCRIPTIONS, REQUESTS, PIPELINE_PROGRESS)
 _PLANS_READ = (CONFIG_CHANGES,)
 """A table that `apply` fills, and that the first plan reads before it."""
 _OFFSETS = (GROUP_OFFSETS, PARTITION_OFFSETS)
-"""Tables whose time is that before the first of them is read: rates and lags are by it."""
+"""Rows of these tables have the time at which a snapshot begins to read them.
+
+Rates and lags are computed by it.
+"""
 
 
 def take(
