@@ -104,6 +104,24 @@ HOURS: dict[str, tuple[Tables, Picked]] = {
         ),
         _noon(7, 7.0, 7, 600.0),
     ),
+    "whose broker says no lag any more": (
+        _scene(
+            committed(0, None, group_type="share", start_offset=5, reported_lag=7),
+            committed(600, None, group_type="share", start_offset=5),
+            ended(0, 100),
+            taken=(0, 600, 900),
+        ),
+        _noon(7, 7.0, 7, 600.0),
+    ),
+    "whose broker said a lag an hour before": (
+        _scene(
+            committed(0, None, group_type="share", start_offset=5, reported_lag=7),
+            committed(600, None, group_type="share", start_offset=5),
+            ended(0, 100),
+            taken=(0, 600, 3_900),
+        ),
+        [(at(0), 7, 7.0, 7, 600.0, None), (at(3_600), None, None, None, 0.0, "not_reported")],
+    ),
     "whose broker says no lag": (
         _scene(committed(0, None, group_type="share", start_offset=5), ended(0, 100)),
         _noon(None, None, None, 0.0, "not_reported"),
@@ -126,3 +144,21 @@ def test_a_partition_that_comes_later_leaves_the_time_before_unknown() -> None:
     (hour,) = view("lag_by_hour", content)
     assert (hour["partitions"], hour["unknown_partitions"]) == (2, 0)
     assert (hour["max_lag"], hour["known_s"]) == (45, 300.0)
+
+
+def _of_many_hours(*older: Row) -> Tables:
+    """A group at rest for 200 hours."""
+    hours = tuple(3_600.0 * n for n in range(200))
+    return _scene(committed(0, 60), ended(0, 100), *older, taken=hours)
+
+
+def test_it_has_the_newest_hours_and_what_they_begin_with() -> None:
+    shown = view("lag_by_hour ORDER BY hour", _of_many_hours())
+    assert (len(shown), shown[0]["hour"]) == (192, at(3_600 * 8))
+    assert {(hour["max_lag"], hour["last_lag"]) for hour in shown} == {(40, 40)}
+    assert {hour["known_s"] for hour in shown[:-1]} == {3_600.0}
+    # What came and went before changes nothing, and a clock that is ahead hides one hour alone.
+    older = [committed(-7_200, 1), ended(-7_200, 5), logged_commit(-3_600, 2)]
+    assert view("lag_by_hour ORDER BY hour", _of_many_hours(*older)) == shown
+    ahead = logged_commit(1e9, 61)
+    assert len(view("lag_by_hour", _of_many_hours(ahead))) == 191

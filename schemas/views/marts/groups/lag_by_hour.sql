@@ -3,12 +3,14 @@
 -- area: groups
 -- level: admin_api
 -- question: Lag over time. How far was each group behind in each hour, of the last day or week?
--- description: The lag of groups hour by hour, over all partitions of a topic: the last end known then
---   minus the last position known then, as kafka-consumer-groups.sh prints it. It is taken when a
---   snapshot has both, and of groups whose commits the request log has at each known end of a partition
---   too. It holds until the next such time, but not over an hour in which nothing of the cluster
---   is known: that has no row. group_lag is less where records were deleted, and where a transaction is in the way. A
---   partition in which the group never committed does not count. The newest hour is not over.
+-- description: The lag of groups hour by hour, over all partitions of a topic. It is the last end known
+--   then minus the last position known then, as kafka-consumer-groups.sh prints it. Each snapshot gives
+--   a lag. If the request log has commits of the group, each known end of a partition gives one too. A
+--   lag lasts until the next one. It does not last over an hour in which nothing of the cluster is
+--   known: such an hour has no row. The view has the newest 192 hours of which something is known: eight
+--   days if none is missing. Of older data it uses the last position and end of each partition alone.
+--   group_lag is less where records were deleted, and where a transaction is in the way. A partition in
+--   which the group never committed does not count. The newest hour is not over.
 -- first: hour, max_lag
 -- columns:
 --   from group_positions: cluster_id
@@ -27,7 +29,46 @@
 --     of a partition is known yet), end_before_position (the last known end of a partition is before
 --     the position: it is older, or the partition does not have that offset), not_reported (a share
 --     group, and the broker says no lag); null: it is known
-WITH ends AS (
+WITH observed AS (
+    -- Hours are counted, for a broker whose clock is years ahead must not hide all others.
+    SELECT
+        cluster_id,
+        date_trunc('HOUR', seen_at) AS hour,
+        max(seen_at) AS last_seen,
+        min(CASE WHEN is_snapshot = 1 THEN seen_at END) AS first_snapshot,
+        row_number() OVER (
+            PARTITION BY cluster_id ORDER BY date_trunc('HOUR', seen_at) DESC
+        ) AS nth_newest
+    FROM (
+        SELECT cluster_id, known_at AS seen_at, 0 AS is_snapshot FROM partition_ends
+        UNION ALL
+        SELECT cluster_id, known_at, 0 FROM group_positions
+        UNION ALL
+        SELECT cluster_id, taken_at, 1 FROM snapshot_times WHERE table_name = 'partition_offsets'
+    ) AS seen
+    GROUP BY cluster_id, date_trunc('HOUR', seen_at)
+),
+starts AS (
+    SELECT cluster_id, min(hour) AS since
+    FROM observed
+    WHERE nth_newest <= 192
+    GROUP BY cluster_id
+),
+positions AS (
+    SELECT *
+    FROM (
+        SELECT
+            known.*,
+            starts.since,
+            max(CASE WHEN known.known_at < starts.since THEN known.known_at END) OVER (
+                PARTITION BY known.cluster_id, known.group_id, known.topic, known.partition
+            ) AS last_before
+        FROM group_positions AS known
+        INNER JOIN starts ON known.cluster_id = starts.cluster_id
+    ) AS dated
+    WHERE last_before IS NULL OR known_at >= last_before
+),
+ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
     SELECT
         cluster_id,
@@ -39,28 +80,23 @@ WITH ends AS (
             PARTITION BY cluster_id, topic, partition ORDER BY unix_micros(known_at)
             RANGE BETWEEN 59999999 PRECEDING AND CURRENT ROW
         ) AS end_offset
-    FROM partition_ends
-),
-observed AS (
-    SELECT
-        cluster_id,
-        date_trunc('HOUR', seen_at) AS hour,
-        max(seen_at) AS last_seen,
-        min(CASE WHEN is_snapshot = 1 THEN seen_at END) AS first_snapshot
     FROM (
-        SELECT cluster_id, known_at AS seen_at, 0 AS is_snapshot FROM ends
-        UNION ALL
-        SELECT cluster_id, known_at, 0 FROM group_positions
-        UNION ALL
-        SELECT cluster_id, taken_at, 1 FROM snapshot_times WHERE table_name = 'partition_offsets'
-    ) AS seen
-    GROUP BY cluster_id, date_trunc('HOUR', seen_at)
+        SELECT
+            known.*,
+            max(CASE WHEN known.known_at < starts.since THEN known.known_at END) OVER (
+                PARTITION BY known.cluster_id, known.topic, known.partition
+            ) AS last_before
+        FROM partition_ends AS known
+        INNER JOIN starts ON known.cluster_id = starts.cluster_id
+    ) AS dated
+    WHERE last_before IS NULL OR unix_micros(known_at) > unix_micros(last_before) - 60000000
 ),
--- What is known before an hour holds from its start, or after a gap from its first snapshot.
+-- What is known before an hour is known from its start, or after a gap from its first snapshot.
 hours AS (
     SELECT
         cluster_id,
         hour,
+        nth_newest,
         CASE
             WHEN lag(hour) OVER in_order = hour - INTERVAL '1' HOUR THEN hour
             ELSE first_snapshot
@@ -84,9 +120,10 @@ read_partitions AS (
         topic,
         partition,
         max(group_type) AS group_type,
+        max(since) AS since,
         min(known_at) AS first_at,
         min(CASE WHEN group_type IS NULL THEN known_at END) AS first_commit_at
-    FROM group_positions
+    FROM positions
     GROUP BY cluster_id, group_id, topic, partition
 ),
 -- A commit is no time to take the lag: the end of then is only known at the end of the minute. What
@@ -115,7 +152,7 @@ moments AS (
             reported_lag,
             CAST(NULL AS BIGINT) AS end_offset,
             CASE WHEN group_type IS NULL THEN 0 ELSE 1 END AS is_taken
-        FROM group_positions
+        FROM positions
         UNION ALL
         SELECT
             read_partitions.cluster_id,
@@ -163,7 +200,12 @@ known AS (
         nth,
         is_taken,
         last_value(position) IGNORE NULLS OVER by_then AS position,
-        last_value(reported_lag) IGNORE NULLS OVER by_then AS reported_lag,
+        -- Of the last position, be it null: -1 is no lag.
+        nullif(
+            last_value(CASE WHEN position IS NOT NULL THEN coalesce(reported_lag, -1) END)
+                IGNORE NULLS OVER by_then,
+            -1
+        ) AS reported_lag,
         last_value(end_offset) IGNORE NULLS OVER by_then AS end_offset
     FROM moments
     WINDOW by_then AS (
@@ -194,7 +236,10 @@ partition_lags AS (
         END AS unknown_reason
     FROM known
     INNER JOIN read_partitions USING (cluster_id, group_id, topic, partition)
-    WHERE known.is_taken = 1 AND known.position IS NOT NULL
+    WHERE
+        known.is_taken = 1
+        AND known.position IS NOT NULL
+        AND known.moment >= read_partitions.since
 ),
 -- By how much each time of an hour changes the lag of a partition.
 steps AS (
