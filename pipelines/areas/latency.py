@@ -45,6 +45,8 @@ def _parts(row: Row) -> str:
     outside = row["slowest_outside_ms"]
     if row["outside_unknown"] == "throttled":
         return f"{text}. A quota throttled {row['throttled_requests']:,} of these."
+    if row["outside_unknown"] == "incomplete_log":
+        return f"{text}. The log may lack longer ones."
     if outside is None:
         return f"{text}."
     return (

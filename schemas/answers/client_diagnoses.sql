@@ -15,6 +15,7 @@
 --   replica_lag: 1 d
 --   traffic: 1 d
 --   client_metrics: 1 d
+--   telemetry_pushes: 1 d
 --   fetch_faults: 1 d
 -- columns:
 --   from client_symptoms: cluster_id, since, until, known_until, principal

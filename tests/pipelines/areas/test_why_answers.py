@@ -425,6 +425,11 @@ OUTSIDE = "in the network, in the client, in a login or behind earlier requests 
             "The longest of its requests in the log took 65 ms in the broker. A quota throttled 1 "
             "of these",
         ),
+        (
+            {"total_time_ms": 65.0, "weight": 10},
+            "The longest of its requests in the log took 65 ms in the broker. The log may lack "
+            "longer ones",
+        ),
         ({"broker_id": 2}, "The part of the broker is not known"),
     ],
 )
@@ -432,9 +437,10 @@ def test_latency_is_split_where_it_can_be(tmp_path: Path, served_by: Row, parts:
     warehouse = at_folder(tmp_path)
     node = {"node_id": 1, "node_kind": "broker", "client_software_name": "librdkafka"}
     metric = "producer.node.request.latency"
+    produced = request(5, "PRODUCE", **(BIG | served_by), error_code=0)
     content = {
         "quota_usage": [DAVE],
-        **served([request(5, "PRODUCE", **(BIG | served_by), error_code=0)]),
+        **served([produced, request(5, "METADATA", client_id="another")]),
         "client_metrics": [
             gauge(10, f"{metric}.avg", 8.0, **BIG, **node),
             gauge(10, f"{metric}.max", 865.0, **BIG, **node),

@@ -6,7 +6,7 @@ import pytest
 
 from ... import case_tables
 from ...cases import cases
-from ...rows import HOSTILE, INFINITE, NAN, Row, at, gauge, request
+from ...rows import HOSTILE, INFINITE, LONG_AGO, NAN, Row, at, gauge, push, request
 from .view_tables import Picked, picked, served, view
 
 
@@ -15,10 +15,18 @@ def latency(second: float, stat: str, value: float, kind: str = "producer", **ot
     return gauge(second, f"{kind}.node.request.latency.{stat}", value, **(place | others))
 
 
-def answer_of(name: str, given: list[Row]) -> list[Row]:
+METADATA = request(5, "METADATA", client_id="another")
+"""A broker ships the lines that it is likely to leave out."""
+
+
+def answer_of(
+    name: str, given: list[Row], metadata: Row | None = METADATA, pushes: tuple[Row, ...] = ()
+) -> list[Row]:
     """A view over points of clients and requests that brokers logged."""
-    content = served([row for row in given if "metric" not in row])
+    others = [] if metadata is None else [metadata]
+    content = served(others + [row for row in given if "metric" not in row])
     content["client_metrics"] = [row for row in given if "metric" in row]
+    content["telemetry_pushes"] = list(pushes)
     return view(f"{name} ORDER BY minute, api, client_instance_id", content)
 
 
@@ -100,6 +108,11 @@ PARTS = ("throttled_requests", "slowest_outside_ms", "outside_unknown")
         [(0, None, "incomplete_log")],
     ),
     (
+        "a push whose span is of years",
+        [latency(5, "max", 50, start_time=LONG_AGO), request(1, "PRODUCE")],
+        [(0, None, "incomplete_log")],
+    ),
+    (
         "a client that pushes its average alone",
         [latency(5, "avg", 8), request(1, "PRODUCE")],
         [(0, None, "no_latency")],
@@ -108,6 +121,42 @@ PARTS = ("throttled_requests", "slowest_outside_ms", "outside_unknown")
 )
 def test_a_latency_is_split_or_says_why_not(given: list[Row], expected: Picked) -> None:
     assert picked(answer_of("client_latency", given), *PARTS) == expected
+
+
+@cases(
+    ("software", "metadata", "expected"),
+    ("a broker that ships no METADATA", RDK, None, "incomplete_log"),
+    ("nor did it for two hours", RDK, METADATA | {"event_time": at(7_200)}, "incomplete_log"),
+    ("another broker does", RDK, METADATA | {"broker_id": 2}, "incomplete_log"),
+    ("no client asked in the minute", RDK, METADATA | {"event_time": at(-3_000)}, None),
+    ("Java does not measure METADATA", {}, None, None),
+)
+def test_what_brokers_do_not_ship_may_have_been_slow(
+    software: Row, metadata: Row | None, expected: str | None
+) -> None:
+    given = [latency(5, "max", 50, **software), request(1, "PRODUCE")]
+    (row,) = answer_of("client_latency", given, metadata)
+    assert row["outside_unknown"] == expected
+
+
+@cases(
+    ("ahead_s", "pushes", "expected"),
+    ("a right clock", 0, (push(6),), 300.0),
+    ("a clock ten minutes ahead", 600, (push(6),), 300.0),
+    ("a clock ten minutes behind", -600, (push(6),), 300.0),
+    ("of two routes, each has a time", 0, (push(5), push(126, route="receiver")), 500.0),
+    ("the push is not kept", 0, (), 300.0),
+    ("another client's push", 0, (push(126, client_instance_id="i2"),), 300.0),
+)
+def test_pushes_are_compared_by_the_clock_of_brokers(
+    ahead_s: int, pushes: tuple[Row, ...], expected: float
+) -> None:
+    slow = {1: 300.0, 126: 500.0, 601: 400.0, -599: 400.0}
+    given = [request(second, "PRODUCE", total_time_ms=ms) for second, ms in slow.items()]
+    point = latency(5 + ahead_s, "max", 900)
+    pushed = tuple(each | {"payload_sha256": point["payload_sha256"]} for each in pushes)
+    (row,) = answer_of("client_latency", [*given, point], pushes=pushed)
+    assert row["broker_total_max_ms"] == expected
 
 
 def polls(client_ms: float, **software: Any) -> list[Row]:
