@@ -112,13 +112,28 @@ long_parts AS (
 ),
 slowest AS (
     -- A row is the broker that a client waited for most.
-    SELECT id, max_by(broker_id, named_struct('waited', waited, 'broker_id', broker_id)) AS broker_id
+    SELECT
+        id,
+        most.broker_id,
+        most.requests AS broker_requests,
+        most.waited / nullif(most.requests, 0) AS broker_waited_ms
     FROM (
-        SELECT id, broker_id, sum(waited_time_ms) AS waited
-        FROM suffered
-        GROUP BY id, broker_id
-    ) AS by_broker
-    GROUP BY id
+        SELECT
+            id,
+            max(
+                named_struct('waited', waited, 'broker_id', broker_id, 'requests', requests)
+            ) AS most
+        FROM (
+            SELECT
+                id,
+                broker_id,
+                sum(waited_time_ms) AS waited,
+                sum(timed_requests) AS requests
+            FROM suffered
+            GROUP BY id, broker_id
+        ) AS by_broker
+        GROUP BY id
+    ) AS of_most
 ),
 at_broker AS (
     -- A row is who used that broker in the client's minutes.
@@ -451,6 +466,8 @@ SELECT
     ids.client_ids,
     measured.outside_ms,
     slowest.broker_id,
+    slowest.broker_requests,
+    slowest.broker_waited_ms,
     ids.throttled_requests,
     limits.throttled_by,
     limits.last.quota,

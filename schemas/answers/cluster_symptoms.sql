@@ -2,12 +2,13 @@
 -- grain: one row per broker, group or topic, symptom, time and cause
 -- area: requests
 -- level: admin_api
--- description: What is wrong with brokers, with groups that rebalance and with replicas of topics, and
---   why, one row {per}. A broker is slow for two or more clients that are half of its clients. Members
---   of a group stop too often if it rebalances five times, at most ten minutes apart, and more than
---   twice for each member, as a restart of all of them would, and if they stop for a tenth of that
---   time. A replica counts if it is not in sync, no move adds it, and its leader has not reported it
---   in sync since the last snapshot.
+-- description: What is wrong with brokers, with groups that rebalance and with replicas of
+--   topics, and why, one row {per}. A broker is slow for two or more clients that are half of
+--   those that send it requests of the same APIs. Members of a group stop too often if it
+--   rebalances five times, at most ten minutes apart, and more than twice for each member, as a
+--   restart of all of them would, and if they stop for a tenth of that time. A replica counts if
+--   it is not in sync, no move adds it, and its leader has not reported it in sync since the
+--   last snapshot.
 -- empty: while no broker, group or topic suffers
 -- key: cluster_id, subject_kind, group_id, topic, broker_id, symptom, since, rank
 -- time: since
@@ -26,7 +27,7 @@
 --     current_replicas has it, or when a snapshot saw it first
 --   until TIMESTAMP: end of the symptom, or when it was last known
 --   is_ongoing BOOLEAN: it was there when the cluster's tables end
---   requests BIGINT: of the clients that wait for a broker; null: another symptom
+--   requests BIGINT: requests to that broker of the clients that wait; null: another symptom
 --   waited_ms DOUBLE: mean wait of these requests, in ms; null: another symptom
 --   rank INT: 1 for the cause that explains most
 --   cause STRING: of a broker as in client_diagnoses; of rebalances as trigger of rebalances, or
@@ -58,10 +59,14 @@ WITH waits AS (
         until,
         known_until,
         api,
-        requests,
-        requests * waited_ms AS waited,
+        array_max(
+            transform(evidence, x -> CASE x.signal WHEN 'broker_requests' THEN x.value END)
+        ) AS requests,
+        array_max(
+            transform(evidence, x -> CASE x.signal WHEN 'broker_waited_ms' THEN x.value END)
+        ) AS waited_ms,
         cause,
-        requests * waited_ms * share AS explained,
+        share,
         confidence,
         detail,
         evidence,
@@ -76,6 +81,8 @@ WITH waits AS (
 begun_waits AS (
     SELECT
         *,
+        requests * waited_ms AS waited,
+        requests * waited_ms * share AS explained,
         CASE
             WHEN unix_micros(since) - unix_micros(max(until) OVER (
                 PARTITION BY cluster_id, broker_id
@@ -103,6 +110,16 @@ episode_waits AS (
     ) AS waits
     GROUP BY cluster_id, broker_id, episode
 ),
+api_clients AS (
+    -- A client that waits in two APIs counts in each.
+    SELECT cluster_id, broker_id, episode, cause, sum(broker_clients) AS broker_clients
+    FROM (
+        SELECT cluster_id, broker_id, episode, cause, api, max(broker_clients) AS broker_clients
+        FROM broker_waits
+        GROUP BY cluster_id, broker_id, episode, cause, api
+    ) AS by_api
+    GROUP BY cluster_id, broker_id, episode, cause
+),
 broker_causes AS (
     SELECT
         cluster_id,
@@ -112,19 +129,22 @@ broker_causes AS (
         min(since) AS since,
         max(until) AS until,
         max(known_until) AS known_until,
-        sum(requests) AS requests,
+        CAST(sum(requests) AS BIGINT) AS requests,
         sum(waited) AS waited,
         sum(explained) AS explained,
         max(confidence) AS confidence,
         max_by(detail, waited) AS detail,
-        count(DISTINCT client) AS hit,
-        max(broker_clients) AS broker_clients,
+        count(DISTINCT concat(api, ' ', client)) AS hit,
+        max(api_clients.broker_clients) AS broker_clients,
         array_join(slice(array_sort(collect_set(client_name)), 1, 10), ', ') AS names,
         max_by(evidence, waited) AS evidence,
         max_by(facts, waited) AS facts
     FROM broker_waits
+    INNER JOIN api_clients USING (cluster_id, broker_id, episode, cause)
     GROUP BY cluster_id, broker_id, episode, cause
-    HAVING count(DISTINCT client) >= 2 AND count(DISTINCT client) * 2 >= max(broker_clients)
+    HAVING
+        count(DISTINCT client) >= 2
+        AND count(DISTINCT concat(api, ' ', client)) * 2 >= max(api_clients.broker_clients)
 ),
 changes AS (
     SELECT
@@ -340,7 +360,11 @@ SELECT
     ) AS INT) AS rank,
     explained / all_waited AS share,
     concat(
-        evidence, array(named_struct('signal', 'clients_hit', 'value', CAST(hit AS DOUBLE)))
+        filter(evidence, x -> x.signal <> 'broker_clients'),
+        array(
+            named_struct('signal', 'clients_hit', 'value', CAST(hit AS DOUBLE)),
+            named_struct('signal', 'broker_clients', 'value', CAST(broker_clients AS DOUBLE))
+        )
     ) AS evidence,
     concat(
         coalesce(facts, array()), array(named_struct('fact', 'hit', 'text', names))

@@ -30,7 +30,7 @@ _LEAST_ERRORS = 0.05
 BUSY = 0.05
 """Of one handler thread. Requests that wait for threads with less to do wait for something else."""
 _MOST = 0.95
-_OF_BROKER = ("broker_id", "broker_clients")
+_OF_BROKER = ("broker_id", "broker_clients", "broker_requests", "broker_waited_ms")
 """Signals of a cause that lies in a broker: it may be that of its other clients too."""
 
 _ERRORS: Mapping[str, tuple[int, ...]] = {
@@ -105,6 +105,10 @@ class Suffering:
     peers_send_ms: float | None = None
     broker_id: int | None = None
     """The broker that it waited for most."""
+    broker_requests: int | None = None
+    """Its requests of this API to that broker whose line has a time."""
+    broker_waited_ms: float | None = None
+    """What these waited on average."""
     throttled_requests: int | None = None
     throttled_by: str | None = None
     quota: float | None = None

@@ -59,6 +59,22 @@ def test_a_slow_broker_has_its_share_and_who_is_hit_and_is_one_incident() -> Non
     assert picked(view("incidents", content), "cause", "subjects") == [("slow_broker", 6)]
 
 
+def test_a_slow_broker_counts_clients_of_both_apis_and_their_requests_to_it_alone() -> None:
+    fault = {"response_queue": 400.0}
+    rows = [
+        each
+        for n, name in enumerate(PEERS)
+        for api, hit in (("PRODUCE", n < 3), ("FETCH", n >= 3))
+        for each in (
+            *minutes(name, fault if hit else None, api=api),
+            *minutes(name, api=api, broker_id=2),
+        )
+    ]
+    (broker,) = diagnosed("broker", {"request_times": rows})
+    assert (signals(broker)["clients_hit"], signals(broker)["broker_clients"]) == (6, 12)
+    assert (broker["broker_id"], broker["requests"], round(broker["waited_ms"])) == (1, 300, 405)
+
+
 def test_two_causes_of_one_wait_have_their_shares_of_it() -> None:
     both = {"local": 200.0, "response_queue": 200.0}
     content = {"request_times": [each for name in PEERS for each in minutes(name, both)]}
