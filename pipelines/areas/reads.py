@@ -50,7 +50,7 @@ _COUNTS = {
     "unknown_answers": ("answer", "for an offset out of range"),
     "redirect_loop_answers": ("answer", "in a redirect loop"),
     "failed_redirect_answers": ("answer", "from the wrong replica"),
-    "spin_answers": ("answer", "for an offset that was refused before"),
+    "spin_answers": ("answer", "for an offset that was refused three times or more"),
     "stale_metadata_answers": ("answer", "by a broker that does not lead the partition"),
     "other_error_answers": ("answer", "with another error"),
     "resets": ("reset", "of the offset"),

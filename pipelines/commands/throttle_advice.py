@@ -42,12 +42,12 @@ def throttle_advice(
     conf: options.ConfOptions,
     layout: Layout,
 ) -> None:
-    """Advise a throttle for a move of replicas, and how long the move takes (KIP-73).
+    """Advise a throttle for a move of replicas, and how long the move takes with it (KIP-73).
 
     Reads snapshots and traffic; needs no JVM. One row per side of each broker in the move: bytes to
     move, the rate it must exceed (what is written meanwhile), its other traffic, now or after
     the move, and the maximum rate. Capacity is conf's (replication.capacity_bytes_per_s). Without
-    it no maximum is known: the most that a broker carried so far is shown instead.
+    it no maximum and no duration are known: the most that a broker carried so far is shown instead.
 
     Example: quotaflow throttle-advice move.json
     """
@@ -80,10 +80,10 @@ def _messages(advice: "MoveAdvice", file: Path, connection: "Connection") -> Ite
         yield "Nothing is to be copied: every replica asked for is there."
         return
     if advice.cordoned:
-        brokers = ", ".join(map(str, advice.cordoned))
+        brokers = ", ".join(f"broker {broker}" for broker in advice.cordoned)
         yield (
-            f"Do not start it: all log dirs of brokers {brokers} are cordoned (KIP-1066), so "
-            "they take no replica. Choose other brokers, or empty cordoned.log.dirs."
+            f"Do not start it: all log dirs of {brokers} are cordoned (KIP-1066), so no "
+            "replica can come there. Choose other brokers, or empty cordoned.log.dirs."
         )
     yield from _rates(throttle, file, connection)
     yield from _too_large_answers(advice)
@@ -102,7 +102,7 @@ def _too_large_answers(advice: "MoveAdvice") -> Iterator[str]:
         return
     least, rate = sizing.least_leader_rate, throttle.max_rate
     if rate is None and least is not None:
-        yield f"Answers to followers suit rates above {texts.rate(least)} (KIP-73)."
+        yield f"With rates up to {texts.rate(least)} replication stutters (see throttle_sizing)."
         return
     if rate is not None and least is not None and rate > least:
         return

@@ -37,13 +37,8 @@ _TRANSIENT = (
 )
 _FAULTS = (TypeError, ValueError, AttributeError, LookupError, AssertionError, EOFError)
 _NO_SPACE = ("No space left on device", "Disk quota exceeded")
-_OF_FILES = (
-    "java.io.IOException: ",
-    "java.io.FileNotFoundException",
-    "java.nio.file.",
-    "org.rocksdb.",
-)
-_OF_CONNECTIONS = ("Connection reset", "Broken pipe", "Socket closed", "Stream closed")
+_OF_FILES = ("java.io.IOException: ", "java.nio.file.", "org.rocksdb.")
+_OF_CONNECTIONS = ("connect", "socket", "pipe", "closed", "timed out", "timeout", "eof", "host")
 
 
 def is_transient(message: str) -> bool:
@@ -93,7 +88,7 @@ def _causes(message: str) -> list[str]:
 def _of_files(causes: Sequence[str]) -> list[str]:
     """Those of files that cannot be written or read: such a task ends its worker too."""
     of_files = [cause for cause in causes if cause.startswith(_OF_FILES)]
-    return [cause for cause in of_files if not any(sign in cause for sign in _OF_CONNECTIONS)]
+    return [each for each in of_files if not any(sign in each.lower() for sign in _OF_CONNECTIONS)]
 
 
 @contextmanager

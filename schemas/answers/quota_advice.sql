@@ -37,7 +37,8 @@
 --   percentile_usage DOUBLE: conf's percentile of its usage in the windows of a broker, at the
 --     broker where that is greatest, in the same unit; null: is_sampled
 --   peak_usage DOUBLE: its greatest usage in a window of a broker, in the same unit; null: is_sampled
---   is_sampled BOOLEAN: ingest sampled some of its PRODUCE or FETCH requests
+--   is_sampled BOOLEAN: ingest sampled some of its PRODUCE or FETCH requests of this kind (of either for
+--     request_percentage), or some lines have no size
 --   windows BIGINT: windows with usage, counted per broker
 --   windows_in_force BIGINT: those of them in which the current quota applied
 --   throttled_windows BIGINT: those of windows_in_force in which this kind of quota throttled
@@ -209,8 +210,12 @@ unlogged AS (
     WHERE share_requests > 0
 ),
 sampled AS (
-    -- Bytes are estimated if lines are sampled, or if they are of SHARE_FETCH.
-    SELECT DISTINCT used.cluster_id, used.principal
+    -- Bytes are estimated if lines are sampled, have no size, or are of SHARE_FETCH.
+    SELECT
+        used.cluster_id,
+        used.principal,
+        max(CASE WHEN used.quota_type = 'producer_byte_rate' THEN 1 ELSE 0 END) AS of_producer,
+        max(CASE WHEN used.quota_type = 'consumer_byte_rate' THEN 1 ELSE 0 END) AS of_consumer
     FROM quota_usage AS used
     INNER JOIN newest USING (cluster_id)
     LEFT JOIN rules USING (cluster_id)
@@ -220,11 +225,16 @@ sampled AS (
         AND coalesce(used.share_requests, 0) = 0
         AND unix_millis(used.event_time)
         > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
+    GROUP BY used.cluster_id, used.principal
 ),
 advised AS (
     SELECT
         users.*,
-        sampled.principal IS NOT NULL AS is_sampled,
+        CASE users.quota_type
+            WHEN 'producer_byte_rate' THEN coalesce(sampled.of_producer, 0) = 1
+            WHEN 'consumer_byte_rate' THEN coalesce(sampled.of_consumer, 0) = 1
+            ELSE sampled.principal IS NOT NULL
+        END AS is_sampled,
         altered.altered_at,
         CASE
             WHEN users.quota IS NULL THEN 'set'

@@ -37,11 +37,12 @@
 --   answers_leader_has BIGINT: those of too_small_answers for an offset that the leader has
 --   too_large_answers BIGINT: case 4: answers for an offset past the end of the leader
 --   unknown_answers BIGINT: answers for an offset out of range, where the case is not known
---   redirect_loop_answers BIGINT: answers that sent a connection to a replica for the third time or
---     more
---   failed_redirect_answers BIGINT: errors of a replica that a client was sent to in such a loop
---   spin_answers BIGINT: answers to a connection that requested a refused offset for the third time
---     or more
+--   redirect_loop_answers BIGINT: answers that sent a connection to a replica, if it was sent three
+--     times or more in a minute
+--   failed_redirect_answers BIGINT: errors, in the minute of such a loop, of the replica that the
+--     client was sent to
+--   spin_answers BIGINT: answers that refused an offset to a connection, if it requested this offset
+--     three times or more in a minute
 --   stale_metadata_answers BIGINT: errors of a broker that does not lead the partition or not know
 --     the topic any more
 --   other_error_answers BIGINT: answers with another error

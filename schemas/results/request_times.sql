@@ -3,9 +3,9 @@
 -- area: requests
 -- level: sampled_log
 -- question: Request times. On what do requests of each client wait?
--- description: Where the time of clients' requests went, one row {per}: the parts of Kafka's request
+-- description: Where the time of requests went, one row {per}: the parts of Kafka's request
 --   metrics, whose sum is total_time_ms, and the throttle after the answer. Times are sums over the
---   requests. Followers are left out
+--   requests. Fetches of followers are left out; other requests of brokers count
 -- key: cluster_id, event_time, broker_id, principal, client_id, api
 -- time: event_time
 -- partitioning: event_date

@@ -237,7 +237,7 @@ def test_a_row_of_an_older_version_lacks_a_signal_and_has_its_sentence() -> None
     ("symptom", "text"),
     [
         ("slow", "the tables do not explain the rest, which may be normal"),
-        ("failing", "the tables do not explain the other errors"),
+        ("failing", "the tables do not explain the rest of the errors"),
     ],
 )
 def test_a_rest_repeats_no_share_which_stands_beside_it(symptom: str, text: str) -> None:

@@ -32,7 +32,9 @@ leads AS (
         cluster_id,
         topic,
         partition,
-        max_by(leader_id, event_time) AS leader_id
+        max_by(
+            leader_id, named_struct('event_time', event_time, 'leader_id', leader_id)
+        ) AS leader_id
     FROM (
         SELECT *, max(is_last) OVER (PARTITION BY cluster_id, topic, partition) AS is_moved_now
         FROM recent

@@ -71,7 +71,8 @@ def test_a_line_of_what_happened(message: str, line: str) -> None:
     ("a worker was killed", "Python worker exited unexpectedly (crashed)", True),
     (
         "its connection ended with it",
-        "Python worker exited unexpectedly\nCaused by: java.io.IOException: Connection reset",
+        "Python worker exited unexpectedly\n"
+        "Caused by: java.io.IOException: Connection from /10.0.0.5:7337 closed",
         True,
     ),
     (

@@ -48,6 +48,11 @@ def advised(sizes: list[Row]) -> Picked:
     ),
     ("a burst of small answers", [fetched(0, 20, 8_000, active_s=0.1)], None),
     (
+        "a burst of small answers in each minute",
+        [fetched(60 * n, 60, 24_000, active_s=1.5) for n in range(30)],
+        None,
+    ),
+    (
         "few small answers, and many empty ones",
         [fetched(0, 600, 60_000, wait_timeout_fetches=500)],
         None,

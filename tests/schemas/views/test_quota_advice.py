@@ -38,6 +38,7 @@ DEFAULT_ID = OWN | {"quota_level": 2}
 
 
 OF_TIME = {"quota_type": "request_percentage"}
+OF_CONSUMERS = {"quota_type": "consumer_byte_rate"}
 BY_TIME = {"throttled_by": "request_percentage"}
 SAMPLED = {"is_estimated": True, "share_requests": 0}
 
@@ -145,6 +146,11 @@ OF_WINDOWS: list[tuple[str, list[Row], Picked]] = [
         "nor how far a raise goes, nor the use of request time",
         in_windows(4, throttled(0, 300.0, 100.0, **SAMPLED), used(0, 9.0, **OF_TIME)),
         [("raise", 125.0, 4, 4, None), ("set", None, 4, 0, None)],
+    ),
+    (
+        "sampled lines of producers say nothing against what it consumes",
+        in_windows(4, used(0, 100e3, **OF_CONSUMERS), used(0, 9e6, **SAMPLED)),
+        [("set", 125e3, 4, 0, 0), ("set", None, 4, 0, None)],
     ),
     (
         "lines sampled more than a week ago do not matter",
@@ -331,7 +337,6 @@ def test_a_quota_that_fits_is_asked_for_as_it_stands() -> None:
 
 CAPACITY = setting("replication.capacity_bytes_per_s", 1_000.0)
 NEARLY_FULL = in_windows(4, throttled(0, 99.0, 100.0))
-OF_CONSUMERS = {"quota_type": "consumer_byte_rate"}
 BOB = {"principal": "User:bob"}
 RAISED_BEFORE = {"event_time": at(-90_000), "run_id": "r", "number": 1, "step": "done"}
 RAISED_BEFORE |= {"entity_type": "user", "entity_name": "bob", "operation": "SET"}

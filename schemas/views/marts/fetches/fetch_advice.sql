@@ -3,10 +3,10 @@
 -- area: requests
 -- level: sampled_log
 -- question: Fetch settings to change. Which setting slows down the reads of a client or follower?
--- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of the last
---   day with the settings of its last hour. Of a minute, a rate counts the time from the first fetch
---   to the last, and at least 10 s. Consumers of brokers and of this pipeline are left out
---   (protected_principals.is_internal).
+-- description: Which fetch limit of a client or follower to change (KIP-74), by the fetches of
+--   the last day with the settings of its last hour. Of the first and the last minute of a
+--   client, a rate counts the time from the first fetch to the last, and at least 10 s.
+--   Consumers of brokers and of this pipeline are left out (protected_principals.is_internal).
 -- columns:
 --   from fetch_sizes: cluster_id, principal, client_id, replica_id
 --   advice: raise_max_partition_fetch_bytes (batches are larger than max.partition.fetch.bytes),
@@ -44,7 +44,10 @@ dated AS (
         sizes.*,
         max(sizes.event_time) OVER (
             PARTITION BY sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id
-        ) AS last_fetch
+        ) AS last_fetch,
+        min(sizes.event_time) OVER (
+            PARTITION BY sizes.cluster_id, sizes.principal, sizes.client_id, sizes.replica_id
+        ) AS first_fetch
     FROM fetch_sizes AS sizes
     INNER JOIN newest USING (cluster_id)
     WHERE unix_millis(sizes.event_time) > unix_millis(newest.event_time) - 86400000
@@ -75,7 +78,7 @@ brokers_of AS (
         -- The first and the last minute of a client are partial. A burst of fetches is no rate.
         sum(
             CASE
-                WHEN sizes.fetches > 1
+                WHEN sizes.fetches > 1 AND sizes.event_time IN (sizes.first_fetch, sizes.last_fetch)
                     THEN
                         greatest(
                             10e0,

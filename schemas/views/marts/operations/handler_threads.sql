@@ -3,8 +3,9 @@
 -- area: requests
 -- level: sampled_log
 -- question: Request handler threads. How busy are the handler threads (num.io.threads) of each broker, and by whom?
--- description: An estimate by the times of clients' requests: a handler thread is busy for their local
---   time. Fetches of followers and requests of brokers are left out, so a broker is at least so busy.
+-- description: An estimate by the times of requests: a handler thread is busy for their local time.
+--   Fetches of followers are left out, so a broker is at least so busy; other requests of brokers, such
+--   as BROKER_HEARTBEAT, count.
 --   A request counts in the minute in which it was answered, so a share can be somewhat above 1.
 --   Requests queue once all threads are busy.
 -- columns:
@@ -14,11 +15,11 @@
 --   busy_share: local_time_ms by the time that all threads have in the minute: 1 is all of it; null:
 --     handler_threads is
 --   handler_threads: num.io.threads of the broker, by the last snapshot; null: no snapshot has it
---   request_count: requests of clients
+--   request_count: requests but fetches of followers
 --   local_time_ms: sum of the times in which handler threads served them, in ms
 --   queue_mean_ms: mean time for which a request waited for a handler thread, in ms; null: no line has
 --     a time
---   busiest_principal: principal whose requests took most of local_time_ms
+--   busiest_principal: principal whose requests took most of local_time_ms: a client's or a broker's
 --   busiest_client_id: client.id of those requests: untrusted text
 --   busiest_share: their part of local_time_ms; null: it is 0
 WITH clients AS (
