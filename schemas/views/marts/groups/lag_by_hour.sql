@@ -29,7 +29,14 @@
 --     of a partition is known yet), end_before_position (the last known end of a partition is before
 --     the position: it is older, or the partition does not have that offset), not_reported (a share
 --     group, and the broker says no lag); null: it is known
-WITH observed AS (
+WITH all_positions AS (
+    -- Positions and ends are read several times, and computed once.
+    SELECT * FROM group_positions
+),
+all_ends AS (
+    SELECT * FROM partition_ends
+),
+observed AS (
     -- Hours are counted, for a broker whose clock is years ahead must not hide all others.
     SELECT
         cluster_id,
@@ -40,9 +47,9 @@ WITH observed AS (
             PARTITION BY cluster_id ORDER BY date_trunc('HOUR', seen_at) DESC
         ) AS nth_newest
     FROM (
-        SELECT cluster_id, known_at AS seen_at, 0 AS is_snapshot FROM partition_ends
+        SELECT cluster_id, known_at AS seen_at, 0 AS is_snapshot FROM all_ends
         UNION ALL
-        SELECT cluster_id, known_at, 0 FROM group_positions
+        SELECT cluster_id, known_at, 0 FROM all_positions
         UNION ALL
         SELECT cluster_id, taken_at, 1 FROM snapshot_times WHERE table_name = 'partition_offsets'
     ) AS seen
@@ -54,19 +61,34 @@ starts AS (
     WHERE nth_newest <= 192
     GROUP BY cluster_id
 ),
+-- Of older rows the last one of each partition says how the first hour begins.
+last_positions AS (
+    SELECT
+        known.cluster_id,
+        known.group_id,
+        known.topic,
+        known.partition,
+        max(starts.since) AS since,
+        max(CASE WHEN known.known_at < starts.since THEN known.known_at END) AS last_before
+    FROM all_positions AS known
+    INNER JOIN starts ON known.cluster_id = starts.cluster_id
+    GROUP BY known.cluster_id, known.group_id, known.topic, known.partition
+),
+last_ends AS (
+    SELECT
+        known.cluster_id,
+        known.topic,
+        known.partition,
+        max(CASE WHEN known.known_at < starts.since THEN known.known_at END) AS last_before
+    FROM all_ends AS known
+    INNER JOIN starts ON known.cluster_id = starts.cluster_id
+    GROUP BY known.cluster_id, known.topic, known.partition
+),
 positions AS (
-    SELECT *
-    FROM (
-        SELECT
-            known.*,
-            starts.since,
-            max(CASE WHEN known.known_at < starts.since THEN known.known_at END) OVER (
-                PARTITION BY known.cluster_id, known.group_id, known.topic, known.partition
-            ) AS last_before
-        FROM group_positions AS known
-        INNER JOIN starts ON known.cluster_id = starts.cluster_id
-    ) AS dated
-    WHERE last_before IS NULL OR known_at >= last_before
+    SELECT known.*, last_positions.since
+    FROM all_positions AS known
+    INNER JOIN last_positions USING (cluster_id, group_id, topic, partition)
+    WHERE last_positions.last_before IS NULL OR known.known_at >= last_positions.last_before
 ),
 ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
@@ -80,16 +102,11 @@ ends AS (
             PARTITION BY cluster_id, topic, partition ORDER BY unix_micros(known_at)
             RANGE BETWEEN 59999999 PRECEDING AND CURRENT ROW
         ) AS end_offset
-    FROM (
-        SELECT
-            known.*,
-            max(CASE WHEN known.known_at < starts.since THEN known.known_at END) OVER (
-                PARTITION BY known.cluster_id, known.topic, known.partition
-            ) AS last_before
-        FROM partition_ends AS known
-        INNER JOIN starts ON known.cluster_id = starts.cluster_id
-    ) AS dated
-    WHERE last_before IS NULL OR unix_micros(known_at) > unix_micros(last_before) - 60000000
+    FROM all_ends AS known
+    INNER JOIN last_ends USING (cluster_id, topic, partition)
+    WHERE
+        last_ends.last_before IS NULL
+        OR unix_micros(known.known_at) > unix_micros(last_ends.last_before) - 60000000
 ),
 -- What is known before an hour is known from its start, or after a gap from its first snapshot.
 hours AS (
