@@ -13,6 +13,8 @@ LEFT, MOVED = "archive", "history"
 CLIENT = "admin-archive"
 """Client id of who forgot a throttle: its lines are shipped as of MINUTES_AGO."""
 
+_OTHER = "ivan"
+
 MINUTES_AGO = 12
 """Longer than a throttle may be there without a move (replication.stale_throttle_s)."""
 
@@ -29,11 +31,12 @@ default of 1 MiB it would send none for ten."""
 
 
 def forget(cluster: LocalCluster) -> Acts:
-    """Set the lists of a move that is over, and leave them."""
+    """Set the lists of a move that is over, and leave them: a plan removes its own login's."""
     acts = Acts(first_minutes_ago=MINUTES_AGO)
-    with cluster.admin(client_id=CLIENT) as admin, acts.act():
-        for side, broker in (("leader", FROM), ("follower", 2)):
-            replica_moves.set_list(admin, side, LEFT, [broker])
+    with acts.act():
+        for user, side, broker in (("admin", "leader", FROM), (_OTHER, "follower", 2)):
+            with cluster.admin(user, client_id=CLIENT) as admin:
+                replica_moves.set_list(admin, side, LEFT, [broker])
     return acts
 
 
