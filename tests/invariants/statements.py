@@ -77,9 +77,10 @@ _MAY_BE_AHEAD = {
     # What this process did, by its own clock.
     *("answer_state", "batches", "query_progress"),
 }
+_FACTS = ("requests", "fetches", "client_metrics", "telemetry_pushes", "active_producers")
+# A snapshot reads offsets last, and they have the time of that.
 _NEWEST = " UNION ALL ".join(
-    f"SELECT event_time FROM {table}"
-    for table in ("requests", "fetches", "client_metrics", "telemetry_pushes", "active_producers")
+    f"SELECT event_time FROM {table}" for table in (*_FACTS, "group_offsets", "partition_offsets")
 )
 
 _MAY_GO_BACK = {("group_commits", "first_offset", "last_offset")}

@@ -150,7 +150,7 @@ def test_a_move_to_a_cordoned_broker_is_a_warning(
 ) -> None:
     configs = [config_of(broker_id, "cordoned.log.dirs", value)]
     err = advise(CONTENT | {"configs": configs}, [1, 2, 3], *CAPACITY).err
-    assert ("log dirs of brokers 3 are cordoned" in err) == is_warned
+    assert ("log dirs of broker 3 are cordoned" in err) == is_warned
 
 
 def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise) -> None:
@@ -163,7 +163,7 @@ def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise)
     err = printed.err
     assert "It ends at any rate above 4.0 MB/s." in err
     assert "is not known, because conf has no capacity of brokers 1: set" in err
-    assert "suit rates above" in err, "the sizing rule needs no capacity"
+    assert "replication stutters (see throttle_sizing)" in err, "the sizing rule needs no capacity"
     assert "No rate fits" not in err
     assert "--throttle" not in err
     assert "bulk: leader.replication.throttled.replicas=0:1,0:2\n" in err
