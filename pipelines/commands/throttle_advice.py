@@ -102,7 +102,7 @@ def _too_large_answers(advice: "MoveAdvice") -> Iterator[str]:
         return
     least, rate = sizing.least_leader_rate, throttle.max_rate
     if rate is None and least is not None:
-        yield f"With rates up to {texts.rate(least)} replication stutters (see throttle_sizing)."
+        yield f"Replication stutters with rates up to {texts.rate(least)} (see throttle_sizing)."
         return
     if rate is not None and least is not None and rate > least:
         return

@@ -163,7 +163,7 @@ def test_without_conf_nothing_follows_from_what_a_broker_carried(advise: Advise)
     err = printed.err
     assert "It ends at any rate above 4.0 MB/s." in err
     assert "is not known, because conf has no capacity of brokers 1: set" in err
-    assert "replication stutters (see throttle_sizing)" in err, "the sizing rule needs no capacity"
+    assert "Replication stutters with rates up to" in err, "the sizing rule needs no capacity"
     assert "No rate fits" not in err
     assert "--throttle" not in err
     assert "bulk: leader.replication.throttled.replicas=0:1,0:2\n" in err

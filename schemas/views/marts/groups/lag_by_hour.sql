@@ -37,15 +37,11 @@ all_ends AS (
     SELECT * FROM partition_ends
 ),
 observed AS (
-    -- Hours are counted, for a broker whose clock is years ahead must not hide all others.
     SELECT
         cluster_id,
         date_trunc('HOUR', seen_at) AS hour,
         max(seen_at) AS last_seen,
-        min(CASE WHEN is_snapshot = 1 THEN seen_at END) AS first_snapshot,
-        row_number() OVER (
-            PARTITION BY cluster_id ORDER BY date_trunc('HOUR', seen_at) DESC
-        ) AS nth_newest
+        min(CASE WHEN is_snapshot = 1 THEN seen_at END) AS first_snapshot
     FROM (
         SELECT cluster_id, known_at AS seen_at, 0 AS is_snapshot FROM all_ends
         UNION ALL
@@ -56,39 +52,43 @@ observed AS (
     GROUP BY cluster_id, date_trunc('HOUR', seen_at)
 ),
 starts AS (
+    -- Hours are counted, for a broker whose clock is years ahead must not hide all others.
     SELECT cluster_id, min(hour) AS since
-    FROM observed
+    FROM (
+        SELECT
+            cluster_id,
+            date_trunc('HOUR', seen_at) AS hour,
+            row_number() OVER (
+                PARTITION BY cluster_id ORDER BY date_trunc('HOUR', seen_at) DESC
+            ) AS nth_newest
+        FROM (
+            SELECT cluster_id, event_time AS seen_at FROM group_commits
+            UNION ALL
+            SELECT cluster_id, event_time FROM replica_offsets
+            UNION ALL
+            SELECT cluster_id, taken_at
+            FROM snapshot_times
+            WHERE table_name IN ('group_offsets', 'partition_offsets')
+        ) AS seen
+        GROUP BY cluster_id, date_trunc('HOUR', seen_at)
+    ) AS each_hour
     WHERE nth_newest <= 192
     GROUP BY cluster_id
 ),
 -- Of older rows the last one of each partition says how the first hour begins.
-last_positions AS (
-    SELECT
-        known.cluster_id,
-        known.group_id,
-        known.topic,
-        known.partition,
-        max(starts.since) AS since,
-        max(CASE WHEN known.known_at < starts.since THEN known.known_at END) AS last_before
-    FROM all_positions AS known
-    INNER JOIN starts ON known.cluster_id = starts.cluster_id
-    GROUP BY known.cluster_id, known.group_id, known.topic, known.partition
-),
-last_ends AS (
-    SELECT
-        known.cluster_id,
-        known.topic,
-        known.partition,
-        max(CASE WHEN known.known_at < starts.since THEN known.known_at END) AS last_before
-    FROM all_ends AS known
-    INNER JOIN starts ON known.cluster_id = starts.cluster_id
-    GROUP BY known.cluster_id, known.topic, known.partition
-),
 positions AS (
-    SELECT known.*, last_positions.since
-    FROM all_positions AS known
-    INNER JOIN last_positions USING (cluster_id, group_id, topic, partition)
-    WHERE last_positions.last_before IS NULL OR known.known_at >= last_positions.last_before
+    SELECT *
+    FROM (
+        SELECT
+            known.*,
+            starts.since,
+            max(CASE WHEN known.known_at < starts.since THEN known.known_at END) OVER (
+                PARTITION BY known.cluster_id, known.group_id, known.topic, known.partition
+            ) AS last_before
+        FROM all_positions AS known
+        INNER JOIN starts ON known.cluster_id = starts.cluster_id
+    ) AS aged
+    WHERE last_before IS NULL OR known_at >= last_before
 ),
 ends AS (
     -- An end by fetches is as of the end of its minute, so one of a snapshot in it may be greater.
@@ -102,18 +102,24 @@ ends AS (
             PARTITION BY cluster_id, topic, partition ORDER BY unix_micros(known_at)
             RANGE BETWEEN 59999999 PRECEDING AND CURRENT ROW
         ) AS end_offset
-    FROM all_ends AS known
-    INNER JOIN last_ends USING (cluster_id, topic, partition)
+    FROM (
+        SELECT
+            known.*,
+            max(CASE WHEN known.known_at < starts.since THEN known.known_at END) OVER (
+                PARTITION BY known.cluster_id, known.topic, known.partition
+            ) AS last_before
+        FROM all_ends AS known
+        INNER JOIN starts ON known.cluster_id = starts.cluster_id
+    ) AS aged
     WHERE
-        last_ends.last_before IS NULL
-        OR unix_micros(known.known_at) > unix_micros(last_ends.last_before) - 60000000
+        last_before IS NULL
+        OR unix_micros(known_at) > unix_micros(last_before) - 60000000
 ),
 -- What is known before an hour is known from its start, or after a gap from its first snapshot.
 hours AS (
     SELECT
         cluster_id,
         hour,
-        nth_newest,
         CASE
             WHEN lag(hour) OVER in_order = hour - INTERVAL '1' HOUR THEN hour
             ELSE first_snapshot
