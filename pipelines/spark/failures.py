@@ -74,7 +74,7 @@ def one_line(error: BaseException) -> str:
     if is_transient(message):
         causes = list(filter(is_transient, causes)) or causes
     elif _WORKER_ENDED in message and (of_files := _of_files(causes)):
-        return f"{of_files[-1]}: Spark ended a task for it"[:_LINE_CHARS]
+        return f"{of_files[-1]}, so Spark ended a task"[:_LINE_CHARS]
     if causes and causes[-1] not in first:
         first = f"{first[: _LINE_CHARS // 2]}: {causes[-1]}"
     return first[:_LINE_CHARS]

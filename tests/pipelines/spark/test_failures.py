@@ -35,7 +35,7 @@ CALL = "An error occurred while calling o119.start.\n"
         "the file for which a task and its worker ended",
         "aborted. Reas: Python worker exited unexpectedly\nCaused by: a.B: Python worker exited "
         "unexpectedly\nCaused by: java.io.IOException: input/output error",
-        "java.io.IOException: input/output error: Spark ended a task for it",
+        "java.io.IOException: input/output error, so Spark ended a task",
     ),
     (
         "an error of Python without its traceback",

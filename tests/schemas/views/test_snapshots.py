@@ -46,7 +46,7 @@ SETTERS: dict[str, tuple[Tables, Picked]] = {
         },
         [("User:root", at(50))],
     ),
-    # Whoever set it later did not set what the snapshot saw.
+    # A login that set it later did not set what the snapshot saw.
     "nobody's line": (
         {"client_quotas": [of_alice(60, 5.0)], "config_alterations": [set_to(600, "5")]},
         [(None, at(60))],
