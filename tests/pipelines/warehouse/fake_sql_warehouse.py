@@ -48,14 +48,29 @@ class FakeSqlWarehouse:
         statement_id = f"s{next(self._ids)}"
         self.statements.append(body["statement"])
         self._left[statement_id] = self.polls
+        text = body["statement"].replace("current_timezone()", f"'{self.zone}'")
+        running = threading.Thread(target=self._run, args=(statement_id, text))
+        running.start()
+        # A client ends a request after a minute and sends it again, so none may wait for Spark.
+        running.join(float(body["wait_timeout"].removesuffix("s")))
+        return self.status(statement_id)
+
+    def _run(self, statement_id: str, text: str) -> None:
+        self.spark.addTag(statement_id)
         try:
-            text = body["statement"].replace("current_timezone()", f"'{self.zone}'")
             frame = self.spark.sql(text)
             types = [field.dataType.simpleString() for field in frame.schema]
             self._answers[statement_id] = (frame.toArrow(), types)
         except spark_errors() as error:
             self._answers[statement_id] = str(error)
-        return self.status(statement_id)
+        finally:
+            self.spark.removeTag(statement_id)
+
+    def cancel(self, statement_id: str) -> dict[str, Any]:
+        """Nobody waits for its rows any more: Spark's jobs of the statement end."""
+        self.cancelled.append(statement_id)
+        self.spark.interruptTag(statement_id)
+        return {}
 
     def status(self, statement_id: str) -> dict[str, Any]:
         """A statement now."""
@@ -63,7 +78,7 @@ class FakeSqlWarehouse:
         if statement_id in self.cancelled:
             return {"statement_id": statement_id, "status": {"state": "CANCELED"}}
         self._left[statement_id] -= 1
-        if self._left[statement_id] >= 0:
+        if self._left[statement_id] >= 0 or statement_id not in self._answers:
             return {"statement_id": statement_id, "status": {"state": "RUNNING"}}
         answer = self._answers[statement_id]
         if isinstance(answer, str):
@@ -145,8 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
             case [statement_id]:
                 return self.fake.status(statement_id)
             case [statement_id, "cancel"]:
-                self.fake.cancelled.append(statement_id)
-                return {}
+                return self.fake.cancel(statement_id)
             case [statement_id, "result", "chunks", index]:
                 return self.fake.chunk(statement_id, int(index))
         raise AssertionError(parts)
