@@ -3,7 +3,8 @@
 `python bench/month.py [--part PART ...] [--warehouse FOLDER] [--json]`, after `make demo`. CPU
 seconds, wall time and peak memory of a process for each command.
 
-- questions: commands over the warehouses of `CASES`, which have the demo's newest rows again.
+- questions: commands over the warehouses of `CASES`, which have the demo's newest rows again, and
+  upkeep once a day: its last one ran just before.
 - live: results of a minute at 10,000 lines/s, with a day of files before it.
 - cold, backlog: `run --once` over 20,000 lines, and over `--lines`.
 - peer: the same lines and questions in ClickHouse (`bench/peer.py`).
@@ -19,10 +20,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
 
+import answers
 import load
 import past
 import peer
@@ -31,10 +32,6 @@ from rich.console import Console
 from rich.table import Table
 
 from quotaflow.pipelines import config
-from quotaflow.pipelines.results.answers.refresh import refresh
-from quotaflow.pipelines.warehouse.folder_reader import FolderReader
-from quotaflow.pipelines.warehouse.python_times import time_of
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
 from quotaflow.schemas.tables.catalog import ANSWERS, EVENTS, TABLES
 
 GROWING = (*sorted(EVENTS), "pipeline_progress", "query_progress", "replica_sizes")
@@ -116,16 +113,16 @@ def questions(demo: Path, scratch: Path) -> Measured:
         folder = scratch / "warehouse"
         folder.mkdir()
         make(demo, folder, case)
-        at = newest_event(folder) - timedelta(minutes=5)
+        at = answers.newest_event(folder) - timedelta(minutes=5)
         parts = {"scratch": str(scratch), "newest": at.isoformat()}
         environment = os.environ | {"QUOTAFLOW__WAREHOUSE__PATH": str(folder)}
+        if case.days and "upkeep" not in case.commands:
+            cost([sys.executable, "-m", "quotaflow.pipelines", "upkeep"], environment)
         for command in case.commands:
             words = (QUESTIONS | UPKEEP)[command]
             arguments = ["-m", "quotaflow.pipelines", *(each.format(**parts) for each in words)]
             if not words:
-                for table in ("answer_state", *ANSWERS):
-                    shutil.rmtree(folder / table, ignore_errors=True)
-                arguments = [__file__, "--refresh", "--warehouse", str(folder)]
+                arguments = [str(Path(__file__).with_name("answers.py")), str(folder)]
             yield f"{command}: {name}", cost([sys.executable, *arguments], environment)
         shutil.rmtree(folder)
 
@@ -144,20 +141,6 @@ def cost(command: Sequence[str], environment: dict[str, str]) -> dict[str, float
         "MB": usage.ru_maxrss / 1024,
         "exit": process.returncode,
     }
-
-
-def no_session() -> NoReturn:
-    """In place of a Spark session."""
-    raise AssertionError("a folder needs no session")
-
-
-def newest_event(folder: Path) -> datetime:
-    """The newest event_time of requests, by the log of the table."""
-    reader = FolderReader(Warehouse(config.WarehouseSection(path=str(folder))))
-    newest = time_of(reader.extents(["requests"])["requests"].last_event_time_us)
-    if newest is None:
-        raise SystemExit(f"{folder} has no requests: run make demo first")
-    return newest
 
 
 def live() -> Measured:
@@ -205,14 +188,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", action="append", choices=parts)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--refresh", action="store_true", help="only compute the answers")
     parser.add_argument("--warehouse", type=Path, default=config.home() / "warehouse")
     parser.add_argument("--lines", type=int, default=LINES)
     given = parser.parse_args()
-    if given.refresh:
-        conf = config.WarehouseSection(path=str(given.warehouse))
-        refresh(conf, no_session, newest_event(given.warehouse), print)
-        return
     measured = dict[str, dict[str, float]]()
     with tempfile.TemporaryDirectory() as scratch:
         making = {

@@ -31,12 +31,12 @@ def main() -> None:
     parser.add_argument("--warehouse", type=Path, default=config.home() / "warehouse")
     arguments = parser.parse_args()
     words = ["sql", "SELECT 1", "--set", f"warehouse.path={arguments.warehouse}"]
-    costs: dict[str, list[dict[str, object]]] = {way: [] for way in WAYS}
+    costs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for _ in range(arguments.rounds):
         for way, start in WAYS.items():
             costs[way].append(cost([sys.executable, *start, *words], dict(os.environ)))
     for way, each in costs.items():
-        cpu, wall = (statistics.median(float(str(c[k])) for c in each) for k in ("cpu_s", "wall_s"))
+        cpu, wall = (statistics.median(c[unit] for c in each) for unit in ("CPU s", "s"))
         print(f"{way}: {cpu:.2f} CPU s, {wall:.2f} s")
 
 

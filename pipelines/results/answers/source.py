@@ -86,9 +86,7 @@ class Source(ABC):
     @property
     def failures(self) -> tuple[type[Exception], ...]:
         """What `compute` raises if an answer cannot be computed."""
-        from sqlglot.errors import SqlglotError  # noqa: PLC0415  --help need not wait for it
-
-        return (duckdb.Error, pa.ArrowException, SqlglotError, OSError, ConfigError)
+        return (duckdb.Error, pa.ArrowException, OSError, ConfigError)
 
     @property
     def threads(self) -> int:
