@@ -38,7 +38,7 @@ WHOLE_CONF = (
     *(f"pipelines/{floor}/" for floor in ("commands", "config", "connect", "jobs")),
     "pipelines/feedback/runs/context.py",
     # Its tools ask areas, tables and plans.
-    "pipelines/mcp/tools.py",
+    "pipelines/serve/mcp_tools.py",
     # The reference page of all keys.
     "pipelines/reference/conf_keys.py",
     # Which part of conf a name in the text of a result is.

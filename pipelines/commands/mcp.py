@@ -9,8 +9,8 @@ import typer
 from quotaflow.pipelines import interrupts
 from quotaflow.pipelines.commands import options
 from quotaflow.pipelines.commands.serve import Address, access_of, tls_of, until_interrupted
-from quotaflow.pipelines.mcp import server as mcp_server
-from quotaflow.pipelines.mcp.tools import Tools
+from quotaflow.pipelines.serve import mcp_server
+from quotaflow.pipelines.serve.mcp_tools import Tools
 
 
 class Transport(StrEnum):

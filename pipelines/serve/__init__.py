@@ -1,1 +1,1 @@
-"""The report and a page for each name, served to browsers (`quotaflow serve`)."""
+"""The report and a page for each name for browsers (`quotaflow serve`); tools for assistants."""

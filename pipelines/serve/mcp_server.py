@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from quotaflow.pipelines import extras
 from quotaflow.pipelines.errors import MissingToolError
-from quotaflow.pipelines.mcp import untrusted
-from quotaflow.pipelines.mcp.tools import CALL, Answer, Call, NoAnswerError, Tools
 from quotaflow.pipelines.reference.__main__ import PAGES
+from quotaflow.pipelines.serve import untrusted
 from quotaflow.pipelines.serve.access import Access, sent_once
+from quotaflow.pipelines.serve.mcp_tools import CALL, Answer, Call, NoAnswerError, Tools
 from quotaflow.pipelines.serve.server import running
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from quotaflow.pipelines.errors import NeverMadeError, QuotaflowError
 from quotaflow.pipelines.feedback.planning import plan_text, planning
 from quotaflow.pipelines.feedback.runs import context
 from quotaflow.pipelines.jobs import fillers
-from quotaflow.pipelines.mcp import untrusted
 from quotaflow.pipelines.reference import catalogue, search
+from quotaflow.pipelines.serve import untrusted
 from quotaflow.pipelines.terminal import times
 from quotaflow.pipelines.warehouse import browsing, query_process
 from quotaflow.pipelines.warehouse.reader import Reader

@@ -21,10 +21,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from quotaflow.pipelines import config
 from quotaflow.pipelines.areas import why as why_answer
-from quotaflow.pipelines.mcp import tools as tools_module
-from quotaflow.pipelines.mcp import untrusted
-from quotaflow.pipelines.mcp.server import server
-from quotaflow.pipelines.mcp.tools import NoAnswerError, Tools
+from quotaflow.pipelines.serve import mcp_tools as tools_module
+from quotaflow.pipelines.serve import untrusted
+from quotaflow.pipelines.serve.mcp_server import server
+from quotaflow.pipelines.serve.mcp_tools import NoAnswerError, Tools
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
 
 from ...cases import first_of
