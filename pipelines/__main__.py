@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import time
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -101,10 +102,12 @@ def execute(arguments: list[str]) -> int:
     try:
         add_others(commands, arguments)
         return _done(commands, arguments)
-    except (KeyboardInterrupt, typer.Abort):
-        output.note("stopped")
-        return interrupts.EXIT_CODE
-    except _REPORTED + bridge_errors() as raised:
+    except BaseException as raised:
+        if interrupts.is_just_pressed() or isinstance(raised, KeyboardInterrupt | typer.Abort):
+            output.note("stopped")
+            return interrupts.EXIT_CODE
+        if not isinstance(raised, _REPORTED + bridge_errors()):
+            raise
         error = failures.as_error(raised) or raised
         line = jvm_ended() or _line(error, arguments)
         if line is None:
@@ -173,7 +176,9 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Else pydantic reads the metadata of all installed packages, to find its plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    interrupts.repeat_dropped()
+    interrupts.watch()
+    codes: list[int] = []
+    atexit.register(lambda: _leave_at_once(codes))
     _seek_no_cycles_at_first()
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -185,9 +190,22 @@ def main() -> None:
     if locale.setlocale(locale.LC_CTYPE) == "C":
         os.environ["LC_ALL"] = "C.UTF-8"
     # Databricks takes any SystemExit for a failure, also with code 0, and a return for success.
-    code = execute(sys.argv[1:])
-    if code:
-        sys.exit(code)
+    codes.append(execute(sys.argv[1:]))
+    if codes[0]:
+        sys.exit(codes[0])
+
+
+def _leave_at_once(codes: list[int]) -> None:
+    """End after Ctrl-C without Python's own end, in which native code that was cut off may crash.
+
+    It is registered first, so it runs last: all else of this process has ended.
+    """
+    if codes == [interrupts.EXIT_CODE]:
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(interrupts.EXIT_CODE)
 
 
 def _seek_no_cycles_at_first() -> None:

@@ -93,8 +93,8 @@ def outcome(fault: str, command: str, tables: Path) -> str:
         timeout=_TIMEOUT_S,
     )
     errors = [text for text in process.stderr.splitlines() if text.startswith("error: ")]
-    # Before our first line runs, only Python can say how it ends.
-    if process.returncode == ENDED_CODE and "quotaflow" not in process.stderr:
+    # Before our first line runs, only Python can say how it ends, and with which code.
+    if "KeyboardInterrupt" in process.stderr and "quotaflow" not in process.stderr:
         return ENDED
     if NATIVE.search(process.stdout + process.stderr):
         return process.stderr[-2_000:]
