@@ -86,10 +86,15 @@ def fake(spark: "SparkSession") -> Iterator[FakeSqlWarehouse]:
         yield made
 
 
+ENOUGH = "warehouse.query_timeout_s=3600"
+"""No statement ends for its time, on a slow machine either: each table would be asked for alone."""
+
+
 def options(schema: str, folder: Path, engine: str) -> list[str]:
     """The options of a command over the catalog."""
     place = [f"warehouse.catalog_schema={schema}", f"warehouse.checkpoints={folder}/_checkpoints"]
-    return in_options(*place, *([f"warehouse.sql_warehouse={WAREHOUSE}"] * (engine != SPARK)))
+    place += [f"warehouse.sql_warehouse={WAREHOUSE}"] * (engine != SPARK)
+    return in_options(ENOUGH, *place)
 
 
 def alike(text: str, schema: str, folder: Path) -> str:
@@ -100,8 +105,6 @@ def alike(text: str, schema: str, folder: Path) -> str:
 
 
 SINCE = ("--since", "2026-11-20T00:00:00Z")
-ENOUGH = "warehouse.query_timeout_s=3600"
-"""No statement ends for its time, on a slow machine either."""
 COMMANDS = [
     ("describe", "quota_usage", "--json"),
     ("describe", "throttled_clients", "--json"),
@@ -141,7 +144,7 @@ def test_a_command_prints_the_same(
 ) -> None:
     words = with_file(words, folder)
     expected = command(*words, *in_options(f"warehouse.path={folder}")).out
-    printed = command(*words, *options(schema, folder, engine), *in_options(ENOUGH)).out
+    printed = command(*words, *options(schema, folder, engine)).out
     assert alike(printed, schema, folder) == alike(expected, schema, folder)
     assert expected.strip()
 
@@ -171,8 +174,7 @@ def test_a_command_asks_by_few_statements(
     sent = {}
     for words in STATEMENTS:
         before, code = len(fake.statements), int(words[0] == "status")
-        # What the time ends for all tables at once is asked for each alone, on a slow machine too.
-        place = [*options(schema, folder, SQL_WAREHOUSE), *in_options(ENOUGH)]
+        place = options(schema, folder, SQL_WAREHOUSE)
         command(*with_file(words, folder), *place, code=code)
         sent[words] = len(fake.statements) - before
     assert {words: n for words, n in sent.items() if not 3 <= n <= STATEMENTS[words]} == {}
