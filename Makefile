@@ -116,7 +116,7 @@ faults-docs: $(READY)
 faults-spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
 
-# Rules with ten times as many examples as in `make test`, and others each time.
+# Rules with twenty times as many examples as in `make test`, and others each time.
 faults-properties: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
 	  --timeout=3600 $(WHOLE_LINES)

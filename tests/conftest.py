@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # draws the same examples each time: what other examples find is for `make faults`, not for a
 # change that did nothing to the rule.
 settings.register_profile("gate", deadline=None, max_examples=10, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=100)
+settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.load_profile("gate")
 
 _OBJECTS = 100_000

@@ -3,4 +3,4 @@
 from hypothesis import settings
 
 EXPENSIVE = settings(max_examples=max(settings().max_examples // 25, 2))
-"""2 examples where other properties have 10, and 40 in `make faults`: each run draws others."""
+"""2 examples where other properties have 10, and 8 in `make faults`: each run draws others."""
