@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka import errors as kafka_errors
@@ -15,7 +16,8 @@ from quotaflow.udfs.counted import counted
 
 Item = tuple[bytes, bytes | None]
 """Key and value of a record; without a value it is a tombstone."""
-Offsets = Mapping[TopicPartition, int]
+Sleep = Callable[[float], None]
+_T = TypeVar("_T")
 
 _WAIT_MS = 200
 _READ_WITHIN_S = 180
@@ -23,8 +25,9 @@ _READ_WITHIN_S = 180
 # long as the windows of a quota last: 11 of a second (quota.window.num).
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 12.0
 _WRITE_WITHIN_S = 60
-_ELECTED_WITHIN_S, _ELECTION_PAUSE_S, _QUESTION_MS = 30.0, 0.2, 5_000
-"""A partition has no leader for broker.session.timeout.ms (9 s) after its broker died."""
+_ELECTED_WITHIN_S, _ELECTION_PAUSE_S, _QUESTION_MS = 60.0, 0.2, 5_000
+"""A partition has no leader for broker.session.timeout.ms (9 s) after its broker died, for twice as
+long if that led the controllers, and longer on a busy machine."""
 _MAX_REQUEST_BYTES = 1_000_000
 _CONFIGS = {"client_id": "quotaflow-leases", "allow_auto_create_topics": False}
 
@@ -36,14 +39,15 @@ class CompactedTopic:
     name: str
     properties: Mapping[str, str]
     consumer: Any
-    sleep: Callable[[float], None] = time.sleep
+    sleep: Sleep = time.sleep
     _producer: Any = field(default=None)
 
     def read(self) -> list[Item]:
         """The records that came since the last read, up to the end of the topic now."""
         with _errors(self.name):
             (partition,) = self.consumer.assignment()
-            end = _answered(self.consumer, self.consumer.end_offsets, partition, self.sleep)
+            offsets = partial(self.consumer.end_offsets, [partition], timeout_ms=_QUESTION_MS)
+            end = _answered(self.consumer, offsets, self.sleep)[partition]
             items: list[Item] = []
             deadline = time.monotonic() + _READ_WITHIN_S
             pause_s = _FIRST_PAUSE_S
@@ -97,7 +101,8 @@ def opened(properties: Mapping[str, str], name: str) -> Iterator[CompactedTopic 
         consumer = KafkaConsumer(**_options(properties), group_id=None, enable_auto_commit=False)
     with closing(consumer):
         with _errors(name):
-            partitions = consumer.partitions_for_topic(name)
+            ask = partial(consumer.partitions_for_topic, name)
+            partitions = _answered(consumer, ask, time.sleep)
         if not partitions:
             yield None
             return
@@ -108,29 +113,26 @@ def opened(properties: Mapping[str, str], name: str) -> Iterator[CompactedTopic 
         with _errors(name):
             partition = TopicPartition(name, 0)
             consumer.assign([partition])
-            start = _answered(consumer, consumer.beginning_offsets, partition, time.sleep)
-            consumer.seek(partition, start)
+            offsets = partial(consumer.beginning_offsets, [partition], timeout_ms=_QUESTION_MS)
+            consumer.seek(partition, _answered(consumer, offsets, time.sleep)[partition])
         with closing(CompactedTopic(name, properties, consumer)) as topic:
             yield topic
 
 
-def _answered(
-    consumer: KafkaConsumer,
-    ask: Callable[..., Offsets],
-    partition: TopicPartition,
-    sleep: Callable[[float], None],
-) -> int:
-    """The answer of a partition's leader, after an election if its broker died just now."""
+def _answered(consumer: KafkaConsumer, question: Callable[[], _T], sleep: Sleep) -> _T:
+    """The answer to a question, also where a broker that died just now would have answered it."""
     deadline = time.monotonic() + _ELECTED_WITHIN_S
     while True:
         try:
-            return ask([partition], timeout_ms=_QUESTION_MS)[partition]
+            return question()
         except kafka_errors.KafkaError as error:
             if not error.retriable or time.monotonic() > deadline:
                 raise
         sleep(_ELECTION_PAUSE_S)
-        # A connection that is refused does not let the client ask who leads now.
-        consumer.topics()
+        # A connection that is refused does not let the client ask who leads now. It may ask the
+        # broker that is gone.
+        with suppress(kafka_errors.RetriableError):
+            consumer.topics()
 
 
 def _options(properties: Mapping[str, str]) -> dict[str, Any]:

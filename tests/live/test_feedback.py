@@ -23,6 +23,7 @@ from quotaflow.pipelines.errors import FeedbackError, LockedError
 from quotaflow.pipelines.feedback.configs.change import DELETE, SET, Change, Operation
 from quotaflow.pipelines.feedback.configs.desired_configs import ConfigEntity, DesiredConfig
 from quotaflow.pipelines.feedback.configs.kafka_configs import Connection
+from quotaflow.pipelines.feedback.ledger import lease_topic
 from quotaflow.pipelines.feedback.ledger.ledger import DONE, MOVED, REFUSED, UNDONE, Record
 from quotaflow.pipelines.feedback.ledger.outcome import MAY_LAND_FOR, Outcome
 from quotaflow.pipelines.feedback.planning.guards import PlanPolicy
@@ -328,12 +329,46 @@ def test_one_at_a_time_and_none_while_there_is_a_stop_file(
         assert read(on_cluster(cluster, desired[0].entity)) == {}
 
 
+def led_by(node_id: int, cluster: LocalCluster, conf: Conf) -> Conf:
+    """Conf with a topic of leases that this broker leads: that of the demo has one replica."""
+    name = f"{PREFIX}led-by-{node_id}"
+    replicas = [node_id, *({1, 2, 3} - {node_id})]
+    topic = {"assignments": {0: replicas}, "configs": dict(lease_topic.CONFIGS)}
+    with cluster.admin() as admin:
+        admin.create_topics({name: topic})
+    feedback = conf.feedback.model_copy(update={"lease_topic": name})
+    await_so(lambda: is_there(conf, name))
+    return conf.model_copy(update={"feedback": feedback})
+
+
+def is_there(conf: Conf, name: str) -> bool:
+    """Whether the topic of leases exists and has a leader."""
+    with lease_topic.opened(conf.kafka, name) as topic:
+        return not isinstance(topic, lease_topic.MissingTopic)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("node_id", [1, 3])
+def test_the_next_leader_of_the_topic_of_leases_is_awaited(
+    node_id: int, cluster: LocalCluster, conf: Conf
+) -> None:
+    conf = led_by(node_id, cluster, conf)
+    cluster.kill_broker(node_id)
+    try:
+        with lease_topic.opened(conf.kafka, conf.feedback.lease_topic) as leases:
+            leases.append([(b"key", b"value")])
+            assert leases.read() == [(b"key", b"value")]
+    finally:
+        cluster.start_broker(node_id)
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(600)
 def test_a_broker_that_is_down_costs_its_own_configs_until_it_is_back(
     cluster: LocalCluster, conf: Conf
 ) -> None:
-    broker = ConfigEntity("", "broker", "2")
+    conf, broker = led_by(2, cluster, conf), ConfigEntity("", "broker", "2")
     desired = [
         *rows(cluster.cluster_id, broker, {RATE: "8000000"}),
         *rows(cluster.cluster_id, ConfigEntity("", "user", f"{PREFIX}down"), {BYTES: "1000000"}),
