@@ -60,8 +60,13 @@ VIEWS = pytest.mark.parametrize(
 )
 
 
-def shapes(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, Cells]]:
-    """Queries in Spark's SQL, each with its answer by the rows of the view."""
+def shapes(
+    name: str, rows: list[dict[str, Any]], parts: int | None = None
+) -> Iterator[tuple[str, Cells]]:
+    """Queries in Spark's SQL, each with its answer by the rows of the view.
+
+    They name all columns in so many queries; None: each column in a query of its own.
+    """
     columns = list(rows[0])
     yield f"SELECT count(*) AS n FROM {name}", Counter([(str(len(rows)),)])
     key = "cluster_id" if "cluster_id" in columns else _texts(rows)[-1]
@@ -76,9 +81,10 @@ def shapes(name: str, rows: list[dict[str, Any]]) -> Iterator[tuple[str, Cells]]
     yield f"SELECT DISTINCT {key} FROM {name}", Counter((_cell(each),) for each in groups)
     grouped = Counter((_cell(each), str(n)) for each, n in groups.items())
     yield f"SELECT {key}, count(*) AS n FROM {name} GROUP BY {key}", grouped
-    for column in columns:
-        cells = Counter((_cell(row[column]),) for row in rows)
-        yield f"SELECT {column} FROM {name}", cells
+    for nth in range(parts or len(columns)):
+        some = columns[nth :: parts or len(columns)]
+        cells = Counter(tuple(_cell(row[column]) for column in some) for row in rows)
+        yield f"SELECT {', '.join(some)} FROM {name}", cells
     for column in _texts(rows)[:_FILTERED]:
         value = next(row[column] for row in rows if row[column])
         equal = sum(row[column] == value for row in rows)
@@ -135,10 +141,12 @@ def test_the_same_in_spark(filled: Warehouse, spark: "SparkSession") -> None:
         filled.read(spark, name).createOrReplaceTempView(name)
     for name, view in views.load().items():
         frame = spark.sql(view.sql)
+        computed = frame.toArrow()
         # Views that read this one read its rows: planned again in each, deep ones take minutes.
-        spark.createDataFrame(frame.toArrow()).createOrReplaceTempView(name)
+        spark.createDataFrame(computed).createOrReplaceTempView(name)
         frame.createOrReplaceTempView(f"{name}_planned")
-        rows = list(values.rows(frame.toArrow().to_reader()))
-        for sql, expected in shapes(f"{name}_planned", rows):
+        rows = list(values.rows(computed.to_reader()))
+        # Spark plans a deep view for a second, so not each column has a query.
+        for sql, expected in shapes(f"{name}_planned", rows, parts=2):
             batches = spark.sql(sql).toArrow().to_reader()
             assert cells_of(list(values.rows(batches))) == expected, sql
