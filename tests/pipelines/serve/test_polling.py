@@ -14,8 +14,9 @@ from ...own_process import quotaflow
 from ...schemas.views.view_tables import make_table
 from .serving_pages import CONTENT, get
 
-BROWSERS, MINUTES, WARM = 20, 60, 20
-"""In each minute a table changes, and each browser asks once; the first ones only warm up."""
+BROWSERS, MINUTES, WARM = 20, 60, 80
+"""In each minute a table changes, and each browser asks once; the first ones warm up: threads of
+delta-rs start one by one for 70 minutes, up to a hundred, each with memory of its own."""
 GROWTH_BYTES = 24_000_000
 PATHS = ("/find", "/broker?name=1", "/find?q=a", "/move?name=x-0")
 
