@@ -35,8 +35,9 @@ UDFS := tests/udfs
 LANES := live unit feedback spark views udfs types lint
 BESIDE := nice -n 10
 IN_MEMORY := .ci/in_memory.sh
-FAULT_LANES := faults-live faults-spark faults-docs faults-properties faults-types
+FAULT_LANES := faults-live faults-spark faults-views faults-docs faults-properties faults-types
 DOCS := tests/live/test_docs_commands.py
+FAULT_VIEWS := tests/schemas tests/stores
 EXTRAS := local connect databricks demo report metrics otlp quality keystores mcp
 
 .DEFAULT_GOAL := help
@@ -114,7 +115,10 @@ faults-docs: $(READY)
 	set -o pipefail; $(BIN)/pytest $(DOCS) -m faults $(WHOLE_LINES)
 
 faults-spark: $(READY)
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m faults $(WHOLE_LINES)
+	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(FAULT_VIEWS:%=--ignore=%) -m faults $(WHOLE_LINES)
+
+faults-views: $(READY)
+	set -o pipefail; $(BIN)/pytest $(FAULT_VIEWS) -m faults $(WHOLE_LINES)
 
 # Rules with twenty times as many examples as in `make test`, and others each time.
 faults-properties: $(READY)
