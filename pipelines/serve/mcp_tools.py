@@ -47,7 +47,7 @@ Words = Annotated[str, Field(description="Words that a name or meaning must have
 Where = Annotated[str, Field(description="DuckDB's SQL: rows for which it is true; empty: all.")]
 Since = Annotated[str, Field(description=f"From {times.FORMS}; empty: all time.")]
 Limit = Annotated[int, Field(ge=1, le=untrusted.MAX_ROWS, description="At most so many rows.")]
-Query = Annotated[str, Field(description="One SELECT in DuckDB's SQL over tables and views.")]
+Query = Annotated[str, Field(description="One query in DuckDB's SQL over tables and views.")]
 
 
 class NoAnswerError(Exception):
