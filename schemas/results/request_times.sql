@@ -107,7 +107,7 @@ in_buckets AS (
     SELECT
         cluster_id, event_time, broker_id, principal, client_id, api, name, version,
         min(seen_at) AS first_seen, max(seen_at) AS last_seen,
-        if(waited > 0, CAST(ceil(8 * log2(waited / 1e3)) AS INT) - 1, NULL) AS bucket,
+        if(is_timed AND waited > 0, CAST(ceil(8 * log2(waited / 1e3)) AS INT) - 1, NULL) AS bucket,
         count(*) AS lines,
         sum(weight) AS requests, coalesce(sum(weight) FILTER (is_timed), 0) AS timed_requests,
         coalesce(sum(weight) FILTER (throttle > 0), 0) AS throttled_requests,
@@ -172,7 +172,7 @@ in_parts AS (
         unnest(['request_queue', 'local', 'remote', 'response_queue', 'send']) AS part,
         unnest([request_queue, local, waited_remote, response_queue, send]) AS waited
     FROM timed
-    WHERE greatest(request_queue, local, waited_remote, response_queue, send) >= 5000
+    WHERE is_timed AND greatest(request_queue, local, waited_remote, response_queue, send) >= 5000
 ),
 part_histograms AS (
     SELECT

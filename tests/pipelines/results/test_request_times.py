@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quotaflow.pipelines.results.declared import result_of
@@ -83,6 +83,7 @@ def test_time_that_no_part_has_is_unknown(
 
 
 @given(st.lists(st.tuples(*[TIME] * len(TIMES)), min_size=1, max_size=20))
+@example([(None, None, None, None, None, 1.0, None)])
 def test_parts_add_up_to_the_whole(times: list[tuple[float | None, ...]]) -> None:
     (row,) = computed(*(request(1, "PRODUCE", *each) for each in times))
     parts = sum(row[f"{part}_time_ms"] for part in (*PARTS, "unknown"))
