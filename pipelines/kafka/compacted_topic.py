@@ -26,8 +26,8 @@ _READ_WITHIN_S = 180
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 12.0
 _WRITE_WITHIN_S = 60
 _ELECTED_WITHIN_S, _ELECTION_PAUSE_S, _QUESTION_MS = 60.0, 0.2, 5_000
-"""A partition has no leader for broker.session.timeout.ms (9 s) after its broker died, for twice as
-long if that led the controllers, and longer on a busy machine."""
+"""A partition has no leader for broker.session.timeout.ms (9 s) after its broker died, and for some
+seconds more on a busy machine."""
 _MAX_REQUEST_BYTES = 1_000_000
 _CONFIGS = {"client_id": "quotaflow-leases", "allow_auto_create_topics": False}
 

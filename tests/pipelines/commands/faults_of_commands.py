@@ -94,7 +94,8 @@ def outcome(fault: str, command: str, tables: Path) -> str:
     )
     errors = [text for text in process.stderr.splitlines() if text.startswith("error: ")]
     # Before our first line runs, only Python can say how it ends, and with which code.
-    if "KeyboardInterrupt" in process.stderr and "quotaflow" not in process.stderr:
+    is_python = "KeyboardInterrupt" in process.stderr and "quotaflow" not in process.stderr
+    if is_python and process.returncode in {1, ENDED_CODE}:
         return ENDED
     if NATIVE.search(process.stdout + process.stderr):
         return process.stderr[-2_000:]
