@@ -72,8 +72,14 @@ timed AS (
             last_value(push_interval_ms) IGNORE NULLS OVER by_then,
             first_value(push_interval_ms) IGNORE NULLS OVER ever
         ) AS interval_ms,
+        coalesce(
+            last_value(push_interval_ms) IGNORE NULLS OVER before,
+            first_value(push_interval_ms) IGNORE NULLS OVER ever
+        ) AS interval_before_ms,
         coalesce(last_value(names_metrics) IGNORE NULLS OVER by_then, TRUE) AS is_subscribed,
-        max(CASE WHEN is_push = 1 AND accepted THEN event_time END) OVER before AS previous_push
+        coalesce(last_value(names_metrics) IGNORE NULLS OVER before, TRUE) AS was_subscribed,
+        max(CASE WHEN is_push = 1 AND accepted THEN event_time END) OVER before AS previous_push,
+        max(event_time) OVER before AS previous_contact
     FROM contacts
     WINDOW by_then AS (
         PARTITION BY cluster_id, client_instance_id
@@ -95,18 +101,11 @@ elapsed AS (
     SELECT
         *,
         CASE
-            WHEN previous_push IS NOT NULL AND lag(is_subscribed) OVER series
-                THEN CAST(
-                    unix_millis(event_time) - lag(unix_millis(event_time)) OVER series AS DOUBLE
-                ) / greatest(
-                    lag(interval_ms) OVER series, CASE WHEN is_push = 1 THEN interval_ms END
-                )
+            WHEN previous_push IS NOT NULL AND was_subscribed
+                THEN CAST(unix_millis(event_time) - unix_millis(previous_contact) AS DOUBLE)
+                / greatest(interval_before_ms, CASE WHEN is_push = 1 THEN interval_ms END)
         END AS intervals
     FROM timed
-    WINDOW series AS (
-        PARTITION BY cluster_id, client_instance_id
-        ORDER BY event_time, is_push, coalesce(error_code, 0)
-    )
 )
 SELECT
     *,

@@ -220,6 +220,35 @@ def test_refused_pushes_of_a_program_are_one_row() -> None:
     assert first["client_pattern"] == "orders-*"
 
 
+@cases(
+    ("came", "unique"),
+    ("by one route", ["receiver"], ["receiver"]),
+    ("by the log too, which has the answer", ["receiver", "request_log"], ["request_log"]),
+    ("by three routes", ["receiver", "otlp", "other"], ["other"]),
+    (
+        "twice, each time by both",
+        ["receiver", "request_log", "request_log", "receiver"],
+        ["request_log", "request_log"],
+    ),
+    (
+        "twice, once by both",
+        ["receiver", "request_log", "receiver"],
+        ["receiver", "request_log"],
+    ),
+)
+def test_a_payload_counts_once_however_it_came(came: list[str], unique: list[str]) -> None:
+    pushes = [
+        push(second, route=route, payload_sha256=sha, push_interval_ms=interval_ms)
+        for sha, interval_ms in (("a", 1_000), (None, 2_000))
+        for second, route in enumerate(came)
+    ]
+    got = view("unique_pushes", {"telemetry_pushes": pushes})
+    for sha, interval_ms in (("a", 1_000), (None, 2_000)):
+        of_payload = [row for row in got if row["payload_sha256"] == sha]
+        assert sorted(row["route"] for row in of_payload) == unique
+        assert {row["push_interval_ms"] for row in of_payload} == {interval_ms}
+
+
 def test_of_pushes_in_one_millisecond_the_accepted_one_is_the_first() -> None:
     pushes = [rejected(10, 89, payload_sha256="b"), push(10)]
     content = {"telemetry_pushes": pushes, "telemetry_subscriptions": [requested(0)]}
