@@ -122,20 +122,40 @@ windows AS (
         AND unix_millis(used.event_time)
         > unix_millis(newest.event_time) - coalesce(rules.days, 7) * 86400000
 ),
+by_usage AS (
+    -- Summed before they are sorted: windows that are rolled up have few usages.
+    SELECT
+        cluster_id,
+        principal,
+        quota_type,
+        broker_id,
+        usage,
+        quota,
+        is_throttled,
+        percentile,
+        headroom,
+        sum(windows) AS windows,
+        max(peak_usage) AS peak_usage,
+        max(quota_level) AS quota_level,
+        min(event_time) AS since,
+        max(last_window) AS until,
+        max(
+            named_struct(
+                'last_window', last_window, 'broker', -broker_id, 'least', -usage,
+                'none', -coalesce(quota, -1e0), 'quota', quota, 'quota_level', quota_level
+            )
+        ) AS last
+    FROM windows
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
+),
 ranked AS (
     SELECT
         *,
         sum(windows) OVER (
             PARTITION BY cluster_id, principal, quota_type, broker_id ORDER BY usage
         ) AS nth,
-        sum(windows) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker,
-        row_number() OVER newest_first AS age,
-        first_value(quota) OVER newest_first AS quota_in_force
-    FROM windows
-    WINDOW newest_first AS (
-        PARTITION BY cluster_id, principal, quota_type
-        ORDER BY last_window DESC, broker_id, usage, quota
-    )
+        sum(windows) OVER (PARTITION BY cluster_id, principal, quota_type, broker_id) AS of_broker
+    FROM by_usage
 ),
 of_brokers AS (
     SELECT
@@ -164,44 +184,46 @@ busiest AS (
     FROM of_brokers
     GROUP BY cluster_id, principal, quota_type
 ),
+in_force AS (
+    SELECT cluster_id, principal, quota_type, max(last) AS last
+    FROM by_usage
+    GROUP BY cluster_id, principal, quota_type
+),
 users AS (
     SELECT
-        ranked.cluster_id,
-        ranked.principal,
-        ranked.quota_type,
+        used.cluster_id,
+        used.principal,
+        used.quota_type,
         busiest.percentile_usage,
         busiest.least_first_quota,
-        max(ranked.headroom) AS headroom,
-        max(ranked.peak_usage) AS peak_usage,
-        sum(ranked.windows) AS windows,
+        max(used.headroom) AS headroom,
+        max(used.peak_usage) AS peak_usage,
+        sum(used.windows) AS windows,
         sum(
             CASE
-                WHEN
-                    (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
-                    THEN ranked.windows
+                WHEN used.quota IS NOT DISTINCT FROM in_force.last.quota THEN used.windows
                 ELSE 0
             END
         ) AS windows_in_force,
         sum(
             CASE
-                WHEN
-                    (ranked.quota IS NOT DISTINCT FROM ranked.quota_in_force)
-                    AND ranked.is_throttled
-                    THEN ranked.windows
+                WHEN used.quota IS NOT DISTINCT FROM in_force.last.quota AND used.is_throttled
+                    THEN used.windows
                 ELSE 0
             END
         ) AS throttled_windows,
-        max(CASE WHEN ranked.age = 1 THEN ranked.quota END) AS quota,
+        max(in_force.last.quota) AS quota,
         -- A quota of the user is for all its client ids, any other one for those of its level.
         CASE
-            WHEN max(CASE WHEN ranked.age = 1 THEN ranked.quota_level END) = 3 THEN 3
-            ELSE max(ranked.quota_level)
+            WHEN max(in_force.last.quota_level) = 3 THEN 3
+            ELSE max(used.quota_level)
         END AS quota_level,
-        min(ranked.event_time) AS since,
-        max(ranked.last_window) AS until
-    FROM ranked
+        min(used.since) AS since,
+        max(used.until) AS until
+    FROM by_usage AS used
+    INNER JOIN in_force USING (cluster_id, principal, quota_type)
     INNER JOIN busiest USING (cluster_id, principal, quota_type)
-    GROUP BY ALL
+    GROUP BY 1, 2, 3, 4, 5
 ),
 unlogged AS (
     -- No line has the bytes of SHARE_FETCH, so a first quota from usage would be too low.
@@ -288,10 +310,10 @@ SELECT
     sum(
         CASE
             WHEN rounded.is_sampled THEN NULL
-            WHEN windows.usage > rounded.recommended THEN windows.windows
+            WHEN used.usage > rounded.recommended THEN used.windows
             ELSE 0
         END
     ) AS over_windows
 FROM rounded
-INNER JOIN windows USING (cluster_id, principal, quota_type)
+INNER JOIN by_usage AS used USING (cluster_id, principal, quota_type)
 GROUP BY ALL

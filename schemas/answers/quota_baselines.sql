@@ -70,24 +70,42 @@ windows AS (
     FROM client_usage_windows
     WHERE principal LIKE 'User:%' AND usage > 0
 ),
-recent AS (
+by_usage AS (
+    -- Summed before they are sorted: windows that are rolled up have few usages.
     SELECT
-        windows.*,
+        cluster_id,
+        principal,
+        client_id,
+        quota_type,
+        broker_id,
         unix_millis(windows.event_time) > unix_millis(newest.event_time) - 604800000
             AS is_of_week,
-        unix_millis(newest.event_time) - unix_millis(windows.event_time) AS age_ms
+        usage,
+        sum(windows) AS windows,
+        min(windows.event_time) AS since,
+        max(last_window) AS until,
+        max(unix_millis(newest.event_time) - unix_millis(windows.event_time)) AS age_ms,
+        max(
+            named_struct(
+                'last_window', last_window, 'nearest', -coalesce(quota_level, 9),
+                'broker', -broker_id, 'least', -usage, 'none', -coalesce(quota, -1e0),
+                'quota', quota, 'quota_level', quota_level
+            )
+        ) AS last
     FROM windows
     INNER JOIN newest USING (cluster_id)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
 ),
-history AS (
+users AS (
     SELECT
         cluster_id,
         principal,
         client_id,
         quota_type,
         max(age_ms) / 1e3 AS history_s,
-        max(last_window) AS until
-    FROM recent
+        max(until) AS until,
+        max(CASE WHEN is_of_week THEN last END) AS last
+    FROM by_usage
     GROUP BY cluster_id, principal, client_id, quota_type
 ),
 ranked AS (
@@ -98,19 +116,9 @@ ranked AS (
         ) AS nth,
         sum(windows) OVER (
             PARTITION BY cluster_id, principal, client_id, quota_type, broker_id
-        ) AS of_broker,
-        row_number() OVER (
-            PARTITION BY cluster_id, principal, client_id, quota_type
-            ORDER BY
-                last_window DESC, coalesce(quota_level, 9), broker_id, usage, coalesce(quota, -1)
-        ) AS age
-    FROM recent
+        ) AS of_broker
+    FROM by_usage
     WHERE is_of_week
-),
-applied AS (
-    SELECT cluster_id, principal, client_id, quota_type, quota, quota_level
-    FROM ranked
-    WHERE age = 1
 ),
 of_brokers AS (
     SELECT
@@ -122,7 +130,7 @@ of_brokers AS (
         min(CASE WHEN nth >= 99e-2 * of_broker THEN usage END) AS usage_p99,
         min(CASE WHEN nth >= 5e-1 * of_broker THEN usage END) AS usage_median,
         sum(windows) AS windows,
-        min(event_time) AS since
+        min(since) AS since
     FROM ranked
     GROUP BY cluster_id, principal, client_id, quota_type, broker_id
 ),
@@ -147,18 +155,15 @@ SELECT
     busiest.quota_type,
     substr(busiest.principal, 6) AS user,
     busiest.client_id,
+    users.last.quota,
+    users.last.quota_level,
     -- Network threads are charged too, and no log line has their time, nor bytes of SHARE_FETCH.
     busiest.quota_type = 'request_percentage' OR unlogged.principal IS NOT NULL AS is_estimated
 FROM busiest
 LEFT JOIN unlogged USING (cluster_id, principal, quota_type)
-INNER JOIN history
-    ON busiest.cluster_id = history.cluster_id
-        AND busiest.principal = history.principal
-        AND busiest.client_id IS NOT DISTINCT FROM history.client_id
-        AND busiest.quota_type = history.quota_type
-INNER JOIN applied
-    ON busiest.cluster_id = applied.cluster_id
-        AND busiest.principal = applied.principal
-        AND busiest.client_id IS NOT DISTINCT FROM applied.client_id
-        AND busiest.quota_type = applied.quota_type
+INNER JOIN users
+    ON busiest.cluster_id = users.cluster_id
+        AND busiest.principal = users.principal
+        AND busiest.client_id IS NOT DISTINCT FROM users.client_id
+        AND busiest.quota_type = users.quota_type
 WHERE busiest.place = 1
