@@ -43,14 +43,27 @@
 --     is, who set it and when; of the first cause the last config that changed within the five
 --     minutes before, concerns the client's quotas, topics or broker, and can bring this cause
 
-WITH minutes AS (
+WITH programs AS (
+    -- To match the patterns takes longer than all else, and clients have many minutes.
+    SELECT client_id, program_of(client_id) AS program
+    FROM (
+        SELECT client_id FROM request_times
+        UNION
+        SELECT client_id FROM quota_usage
+        UNION
+        SELECT client_id FROM traffic
+        UNION
+        SELECT client_id FROM client_latency
+    ) AS ids
+),
+minutes AS (
     SELECT
         cluster_id,
         event_time AS minute,
         broker_id,
         principal,
         client_id,
-        coalesce(program_of(client_id), '') AS program,
+        coalesce(program, '') AS program,
         api,
         timed_requests,
         throttled_requests,
@@ -58,6 +71,7 @@ WITH minutes AS (
         local_time_ms,
         part_histograms
     FROM request_times
+    LEFT JOIN programs USING (client_id)
     WHERE principal IS NOT NULL
 ),
 episodes AS (
@@ -205,12 +219,13 @@ usual_of_brokers AS (
 ),
 used AS (
     SELECT
-        *,
+        quota_usage.*,
         date_trunc('minute', event_time) AS minute,
         -- A window can begin in one minute and end in the next.
         unix_micros(event_time) + coalesce(CAST(period_s AS BIGINT), 1) * 1000000 - 1 AS last_us,
-        coalesce(program_of(client_id), '') AS program
+        coalesce(programs.program, '') AS program
     FROM quota_usage
+    LEFT JOIN programs ON quota_usage.client_id = programs.client_id
 ),
 throttles AS (
     -- A row is the quota that throttled the client longest.
@@ -297,11 +312,12 @@ used_topics AS (
     SELECT DISTINCT
         cluster_id,
         principal,
-        coalesce(program_of(client_id), '') AS program,
+        coalesce(program, '') AS program,
         direction,
         coalesce(traffic.topic, names.topic, traffic.topic_id) AS topic
     FROM traffic
     LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
+    LEFT JOIN programs USING (client_id)
 ),
 changes AS (
     -- A row has what was altered right before and concerns the client. What is of its broker
@@ -392,10 +408,14 @@ measured AS (
         CASE WHEN count(latency.outside_avg_ms) = count(*) THEN min(latency.outside_avg_ms) END
             AS outside_ms
     FROM episodes
-    INNER JOIN client_latency AS latency
+    INNER JOIN (
+        SELECT client_latency.*, coalesce(programs.program, '') AS program
+        FROM client_latency
+        LEFT JOIN programs ON client_latency.client_id = programs.client_id
+    ) AS latency
         ON episodes.cluster_id = latency.cluster_id
         AND episodes.principal = latency.principal
-        AND episodes.program = coalesce(program_of(latency.client_id), '')
+        AND episodes.program = latency.program
         AND episodes.api = latency.api
         AND latency.minute BETWEEN episodes.since AND episodes.last_minute
     GROUP BY episodes.id
