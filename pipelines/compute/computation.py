@@ -80,19 +80,24 @@ class Computation:
         result, split = self.result, self.result.split
         read = (TimeRange(each.start - result.lookback, each.end) for each in self.ranges)
         within = any_of(each.condition("event_time", in_duckdb) for each in read)
+        in_files = self.facts_read().condition("event_time", in_duckdb)
         selected = {
-            lookup.table.name: Selection(within if lookup.within_ranges else "true")
+            lookup.table.name: Selection(within, in_files=in_files)
+            if lookup.within_ranges
+            else Selection()
             for lookup in result.lookups
         }
         if not result.reads_all_facts:
             keys = self.keys.facts(split) if self.keys else "true"
             conditions = [f"({within})", f"({result.relevant})", self._in_time(), keys]
-            selected[result.facts.name] = Selection(" AND ".join(conditions))
+            where = " AND ".join(conditions)
+            selected[result.facts.name] = Selection(where, in_files=in_files)
         if result.carry_s:
-            condition = f"({result.scope}) AND {self._carried().condition('event_time', in_duckdb)}"
+            in_files = self._carried().condition("event_time", in_duckdb)
+            condition = f"({result.scope}) AND {in_files}"
             if self.keys:
                 condition = f"{condition} AND {self.keys.rows(split)}"
-            selected[CARRIED] = Selection(condition, last_of=result.carry_key)
+            selected[CARRIED] = Selection(condition, last_of=result.carry_key, in_files=in_files)
         return selected
 
     def _rule(self) -> Rule:

@@ -1,6 +1,6 @@
 """Tasks over the tables of a folder or an object store: they read the files themselves."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -66,21 +66,27 @@ def _kept(plan: TaskPlan) -> list[Kept]:
     named = named_in(plan.parts)
     # To keep many facts takes longer than to read them again, and a task of keys needs few.
     is_small = plan.facts <= _KEPT_FACTS and all(part.keys is None for part in plan.parts)
-    where: dict[str, set[str]] = {}
+    read: dict[str, set[Selection]] = {}
     for part in plan.parts:
         names = {lookup.table.name for lookup in part.result.lookups}
         names |= {part.result.facts.name} if is_small else set()
         for name, selection in part.selections().items():
             if name in names:
-                where.setdefault(name, set()).add(selection.where)
+                read.setdefault(name, set()).add(selection)
     return [
-        Kept(
-            name,
-            tuple(c for c in TABLES[name].column_names if c in named),
-            "true" if "true" in conditions else any_of(sorted(conditions)),
-        )
-        for name, conditions in where.items()
+        Kept(name, tuple(c for c in TABLES[name].column_names if c in named), _any_of(selections))
+        for name, selections in read.items()
     ]
+
+
+def _any_of(selections: Collection[Selection]) -> Selection:
+    """The rows of any of these."""
+    where, in_files = ({each.where for each in selections}, {each.in_files for each in selections})
+    return Selection(_any(where), in_files=_any(in_files))
+
+
+def _any(conditions: Collection[str]) -> str:
+    return "true" if "true" in conditions else any_of(sorted(conditions))
 
 
 def in_order(parts: Iterable[Computation]) -> list[Computation]:

@@ -33,12 +33,15 @@ class Selection:
     """What a rule reads of a relation: SQL for its rows, and the relation made of these.
 
     `last_of`: only the last row of each of these columns' values, by event_time. `files` are those
-    of the relation that may have such rows; None: all that the database has.
+    of the relation that may have such rows; None: all that the database has. `in_files` is true for
+    all these rows, over times as files have them: by a condition on a time that it computes first,
+    DuckDB opens each row group as soon as another condition has an OR or an IN.
     """
 
     where: str = "true"
     last_of: tuple[str, ...] = ()
     files: Files | None = None
+    in_files: str = "true"
 
 
 @dataclass(slots=True)
@@ -81,13 +84,13 @@ class Database:
         sql = f"SELECT {columns} FROM (\n{rule.sql}\n) WHERE {where}"
         yield from _cast(self._read(sql, rule.parameters), rule.schema)
 
-    def keep(self, name: str, columns: Sequence[str], where: str) -> None:
+    def keep(self, name: str, columns: Sequence[str], selection: Selection) -> None:
         """Read these rows and columns of a relation once; the relation has no others from then on.
 
         Rows that exceed the memory go to the temporary folder.
         """
         listed = ", ".join(f'"{column}"' for column in columns)
-        sql = f"SELECT {listed} FROM ({self._source(name)}) WHERE {where}"
+        sql = f"SELECT {listed} FROM ({self._selected(name, selection)})"
         self.connection.execute(f'CREATE TEMP TABLE "kept {name}" AS {sql}')
         self._kept.add(name)
 
@@ -103,7 +106,8 @@ class Database:
 
     def _read(self, sql: str, parameters: Mapping[str, object]) -> pa.RecordBatchReader:
         used = {name: value for name, value in parameters.items() if _names(sql, name)}
-        return self.connection.sql(sql, params=used).to_arrow_reader(_BATCH_ROWS)
+        # Without values DuckDB need not look for places of them in the text.
+        return self.connection.sql(sql, params=used or None).to_arrow_reader(_BATCH_ROWS)
 
     def _add_view(self, name: str, sql: str) -> None:
         if self._views.get(name) != sql:
@@ -132,13 +136,14 @@ class Database:
         self._add_view(name, _plain_times(f'"{relation}"', rows.schema))
 
     def _selected(self, name: str, selection: Selection) -> str:
-        sql = f"{self._source(name, selection.files)} WHERE {selection.where}"
+        source = self._source(name, selection.files, selection.in_files)
+        sql = f"{source} WHERE {selection.where}"
         if not selection.last_of:
             return sql
         key = ", ".join(f'"{column}"' for column in selection.last_of)
         return f"{sql} QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY event_time DESC) = 1"
 
-    def _source(self, name: str, files: Files | None = None) -> str:
+    def _source(self, name: str, files: Files | None = None, in_files: str = "true") -> str:
         if name in self._kept:
             return f'SELECT * FROM "kept {name}"'
         relation = files or self.relations[name]
@@ -147,8 +152,8 @@ class Database:
             return _plain_times(f'"rows of {name}"', relation.schema)
         if relation.store is not None and relation.paths:
             self.connection.register(f"objects of {name}", dataset(relation))
-            return _plain_times(f'"objects of {name}"', relation.schema)
-        return _plain_times(files_sql(relation), relation.schema)
+            return _plain_times(f'"objects of {name}"', relation.schema, in_files)
+        return _plain_times(files_sql(relation), relation.schema, in_files)
 
 
 def files_sql(files: Files) -> str:
@@ -232,7 +237,7 @@ def dataset(files: Files) -> "Dataset":
     )
 
 
-def _plain_times(source: str, schema: pa.Schema) -> str:
+def _plain_times(source: str, schema: pa.Schema, where: str = "true") -> str:
     """SELECT of the schema's columns, with times as TIMESTAMP.
 
     Files of Spark and of delta-rs have two types of times. A CAST would go by the session's zone,
@@ -245,7 +250,7 @@ def _plain_times(source: str, schema: pa.Schema) -> str:
         for field in schema
     )
     # Nested, so that conditions on times see TIMESTAMP and not what the files have.
-    return f"SELECT * FROM (SELECT {columns} FROM {source})"
+    return f"SELECT * FROM (SELECT {columns} FROM {source} WHERE {where})"
 
 
 def _names(sql: str, parameter: str) -> bool:

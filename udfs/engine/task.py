@@ -38,11 +38,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A relation that a task reads from files once: its columns, and SQL for its rows."""
+    """A relation that a task reads from files once: its columns and its rows."""
 
     relation: str
     columns: tuple[str, ...]
-    where: str
+    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _run(number: int, task: Task, memory_mb: int) -> Batches:
         for kept in task.kept:
             # A piece that reads this relation meets the same error; the others do not need it.
             with suppress(duckdb.Error):
-                database.keep(kept.relation, kept.columns, kept.where)
+                database.keep(kept.relation, kept.columns, kept.selection)
         for piece in task.pieces:
             yield from _piece(number, piece, database)
 

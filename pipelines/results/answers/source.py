@@ -158,7 +158,8 @@ class Source(ABC):
     ) -> pa.Table:
         database = self.database()
         database.relations = relations
-        selections = {name: Selection((where or {}).get(name, "true")) for name in relations}
+        within = {name: (where or {}).get(name, "true") for name in relations}
+        selections = {name: Selection(each, in_files=each) for name, each in within.items()}
         return pa.Table.from_batches(database.compute(rule, selections), rule.schema)
 
     def _settings(self, answer: Answer) -> dict[str, float]:

@@ -119,6 +119,22 @@ def test_a_rule_reads_what_is_selected(selection: Selection, expected: int) -> N
     assert row["total"] == expected
 
 
+def test_row_groups_of_other_times_stay_closed(tmp_path: Path) -> None:
+    file, within = tmp_path / "a.parquet", "event_time >= TIMESTAMP '2026-11-21 12:30:00'"
+    early, late = rows(*range(1_000)), rows(*range(1_000), hours=1)
+    pq.write_table(pa.concat_tables([early, late]), file, row_group_size=1_000)
+    data, footer = bytearray(file.read_bytes()), pq.ParquetFile(file).metadata
+    start = footer.row_group(0).column(1).dictionary_page_offset
+    data[start : start + 16] = b"\xff" * 16
+    file.write_bytes(data)
+    rule = Rule("r", f"{TOTAL} WHERE n < 4 OR len(parts) > 1", TOTALS)
+    files = Files((str(file),), FACTS)
+    with pytest.raises(duckdb.Error):
+        computed(rule, files, Selection(within))
+    (row,) = computed(rule, files, Selection(within, in_files=within))
+    assert row["total"] == 0 + 1 + 2 + 3
+
+
 def test_the_last_row_of_each_key() -> None:
     both = pa.concat_tables([rows(1, 2), rows(1, hours=1)])
     rule = Rule("r", "SELECT event_time, n AS total FROM facts", TOTALS)
