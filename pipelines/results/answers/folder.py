@@ -26,6 +26,7 @@ class FolderSource(Source):
     """The tables of a place, each in the version that it has when it is first named here."""
 
     _opened: "dict[str, DeltaTable]" = field(default_factory=dict, init=False)
+    _files: dict[str, list[DataFile]] = field(default_factory=dict, init=False)
 
     @property
     def failures(self) -> tuple[type[Exception], ...]:
@@ -47,6 +48,7 @@ class FolderSource(Source):
     def changed(self, table: Table, _rows: pa.Table) -> None:
         """Open a table again when it is next named."""
         self._opened.pop(table.name, None)
+        self._files.pop(table.name, None)
 
     def relation(self, name: str, start: datetime | None = None) -> Relation:
         """What a rule reads of a table: at least its rows from `start` on."""
@@ -61,6 +63,10 @@ class FolderSource(Source):
         return _newest(self._listed(name)) if self.warehouse.place.is_made(name) else None
 
     def _listed(self, name: str) -> list[DataFile]:
+        # To read the bounds of a month of files takes longer than most answers over them.
+        return self._files.get(name) or self._files.setdefault(name, self._read_list(name))
+
+    def _read_list(self, name: str) -> list[DataFile]:
         live = self._live(name)
         try:
             check_readable(name, live.metadata().configuration)

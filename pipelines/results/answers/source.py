@@ -176,7 +176,11 @@ class Source(ABC):
 
 
 def _rule(answer: Answer, sql: str, schema: pa.Schema) -> Rule:
-    return Rule(answer.name, in_duckdb(sql), schema, views=dict(_translated(answer.views)))
+    columns = ", ".join(f'"{name}"' for name in schema.names)
+    # As a view, which DuckDB plans once: it plans a query to know its columns, and to read it.
+    rows = f"SELECT {columns} FROM (\n{in_duckdb(sql)}\n)"
+    views = {**dict(_translated(answer.views)), "answer": rows}
+    return Rule(answer.name, "SELECT * FROM answer", schema, views=views)
 
 
 def _translated(names: Sequence[str]) -> Iterator[tuple[str, str]]:
