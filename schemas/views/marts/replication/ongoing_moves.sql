@@ -60,6 +60,7 @@ logs AS (
             PARTITION BY cluster_id, topic, partition, broker_id ORDER BY event_time DESC
         ) AS age
     FROM replica_sizes AS sizes
+    LEFT SEMI JOIN moves USING (cluster_id, topic, partition)
     WHERE NOT is_future
 ),
 sized AS (
