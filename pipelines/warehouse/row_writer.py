@@ -160,15 +160,19 @@ def rewrite(
 
     `removed` are their paths in the table and their bytes. False, and no commit, if the table lacks
     one of them by now, or delta-rs does not write it. Raises JobError if the commit fails.
+
+    The file counts as written when the newest of them was. Streams that begin at a table's present
+    version read its files by that time, and would read these rows after later ones.
     """
     from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415  as above
 
     with _one_writer(warehouse, table) as live:
-        if live is None or not set(removed) <= set(_paths(live)):
+        written_ms = {} if live is None else _written_ms(live)
+        if live is None or not removed.keys() <= written_ms.keys():
             return False
-        at, stats = time.time_ns() // 1_000_000, file["stats"]
+        at, newest_ms = time.time_ns() // 1_000_000, max(written_ms[path] for path in removed)
         actions: list[AddAction | RemoveAction] = [
-            AddAction(file["path"], file["size_bytes"], partition, at, False, stats),
+            AddAction(file["path"], file["size_bytes"], partition, newest_ms, False, file["stats"]),
             *(
                 RemoveAction(path, False, at, size=size, partition_values=dict(partition))
                 for path, size in removed.items()
@@ -182,11 +186,12 @@ def rewrite(
     return True
 
 
-def _paths(live: "DeltaTable") -> list[str]:
-    """The paths of the table's files, as its log has them."""
+def _written_ms(live: "DeltaTable") -> dict[str, int]:
+    """The paths of the table's files, as its log has them, and when each was written."""
     stream: Any = live.get_add_actions()
-    paths: list[str] = pa.RecordBatchReader.from_stream(stream).read_all()["path"].to_pylist()
-    return paths
+    files = pa.RecordBatchReader.from_stream(stream).read_all()
+    written = files["modification_time"].cast(pa.timestamp("ms")).cast(pa.int64())
+    return dict(zip(files["path"].to_pylist(), written.to_pylist(), strict=True))
 
 
 def named(writer: "DataFrameWriter", app: AppId | None) -> "DataFrameWriter":

@@ -88,6 +88,20 @@ def test_a_join_is_no_change_for_those_who_read_what_is_appended(filled: Warehou
     assert '"dataChange":true' not in text
 
 
+def test_streams_that_begin_later_read_joined_rows_before_newer_ones(
+    filled: Warehouse, fill: Fill
+) -> None:
+    def written() -> dict[str, Any]:
+        actions = filled.place.open("requests").get_add_actions()
+        rows = pa.RecordBatchReader.from_stream(actions).read_all().to_pylist()
+        return {row["path"]: row["modification_time"] for row in rows}
+
+    newest = max(written().values())
+    assert join(filled, "requests") == 4
+    fill("requests", [row(24 * 60 + 2)])
+    assert min(written().values()) == newest
+
+
 def test_a_join_that_is_stopped_leaves_the_table_as_it_is(filled: Warehouse) -> None:
     stopped = Event()
     stopped.set()
