@@ -3,6 +3,7 @@
 What goes wrong here is not Kafka's fault, so that it needs none.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -53,16 +54,19 @@ def dealt(lines: Sequence[bytes], batches: int) -> list[list[tuple[int, bytes]]]
 
 
 def write(folder: Path, batches: Iterable[Iterable[tuple[int, bytes]]], at: At = always) -> None:
-    """Write each batch as the next file of the topic; the name tells the order.
+    """Write each batch as the next file of the topic, a second apart: Spark reads them by that.
 
     `at` tells when the record of an offset was written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for number, batch in enumerate(batches, start=len(list(folder.glob("*.parquet")))):
-        with pq.ParquetWriter(folder / f"{number:06}.parquet", RECORDS) as file:
+        path = folder / f"{number:06}.parquet"
+        with pq.ParquetWriter(path, RECORDS) as file:
             for lines in _row_groups(batch):
                 rows = [_FIXED | {"offset": o, "value": v, "timestamp": at(o)} for o, v in lines]
                 file.write_table(pa.Table.from_pylist(rows, RECORDS))
+        written = RECORD_TIME.timestamp() + number
+        os.utime(path, (written, written))
 
 
 def _row_groups(batch: Iterable[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
