@@ -262,8 +262,8 @@ def test_commands_print_the_same_behind_spark_connect(
 ) -> None:
     expected = {}
     # A report takes minutes there, and tests/live/test_serverless.py makes one.
-    asked = [words for words in (*COMMANDS, *SLOW) if words[0] != "report"]
-    for words in (with_file(words, folder) for words in asked):
+    given = [words for words in (*COMMANDS, *SLOW) if words[0] != "report"]
+    for words in (with_file(words, folder) for words in given):
         expected[words] = command(*words, *in_options(f"warehouse.path={folder}")).out
     settings = {"spark.sql.warehouse.dir": str(tmp_path)}
     with remote_spark.connect_server(tmp_path, settings) as client:
