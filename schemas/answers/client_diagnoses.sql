@@ -43,20 +43,7 @@
 --     is, who set it and when; of the first cause the last config that changed within the five
 --     minutes before, concerns the client's quotas, topics or broker, and can bring this cause
 
-WITH programs AS (
-    -- To match the patterns takes longer than all else, and clients have many minutes.
-    SELECT client_id, program_of(client_id) AS program
-    FROM (
-        SELECT client_id FROM request_times
-        UNION
-        SELECT client_id FROM quota_usage
-        UNION
-        SELECT client_id FROM traffic
-        UNION
-        SELECT client_id FROM client_latency
-    ) AS ids
-),
-minutes AS (
+WITH minutes AS (
     SELECT
         cluster_id,
         event_time AS minute,
@@ -71,7 +58,12 @@ minutes AS (
         local_time_ms,
         part_histograms
     FROM request_times
-    LEFT JOIN programs USING (client_id)
+    -- To match the patterns takes longer than all else, and clients have many minutes. Each part has
+    -- ids of its own table: Spark computes a common one again wherever it is named.
+    LEFT JOIN (
+        SELECT client_id, program_of(client_id) AS program
+        FROM (SELECT DISTINCT client_id FROM request_times) AS ids
+    ) AS programs USING (client_id)
     WHERE principal IS NOT NULL
 ),
 episodes AS (
@@ -225,7 +217,10 @@ used AS (
         unix_micros(event_time) + coalesce(CAST(period_s AS BIGINT), 1) * 1000000 - 1 AS last_us,
         coalesce(programs.program, '') AS program
     FROM quota_usage
-    LEFT JOIN programs ON quota_usage.client_id = programs.client_id
+    LEFT JOIN (
+        SELECT client_id, program_of(client_id) AS program
+        FROM (SELECT DISTINCT client_id FROM quota_usage) AS ids
+    ) AS programs ON quota_usage.client_id = programs.client_id
 ),
 throttles AS (
     -- A row is the quota that throttled the client longest.
@@ -317,7 +312,10 @@ used_topics AS (
         coalesce(traffic.topic, names.topic, traffic.topic_id) AS topic
     FROM traffic
     LEFT JOIN topic_ids AS names USING (cluster_id, topic_id)
-    LEFT JOIN programs USING (client_id)
+    LEFT JOIN (
+        SELECT client_id, program_of(client_id) AS program
+        FROM (SELECT DISTINCT client_id FROM traffic) AS ids
+    ) AS programs USING (client_id)
 ),
 changes AS (
     -- A row has what was altered right before and concerns the client. What is of its broker
@@ -411,7 +409,10 @@ measured AS (
     INNER JOIN (
         SELECT client_latency.*, coalesce(programs.program, '') AS program
         FROM client_latency
-        LEFT JOIN programs ON client_latency.client_id = programs.client_id
+        LEFT JOIN (
+            SELECT client_id, program_of(client_id) AS program
+            FROM (SELECT DISTINCT client_id FROM client_latency) AS ids
+        ) AS programs ON client_latency.client_id = programs.client_id
     ) AS latency
         ON episodes.cluster_id = latency.cluster_id
         AND episodes.principal = latency.principal
