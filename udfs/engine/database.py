@@ -55,12 +55,12 @@ class Database:
     connection: duckdb.DuckDBPyConnection
     relations: Mapping[str, Relation]
     _kept: set[str] = field(default_factory=set)
+    _shared: dict[str, str] = field(default_factory=dict)
     _registered: int = 0
     _views: dict[str, str] = field(default_factory=dict)
 
     def over(self, relations: Mapping[str, Relation]) -> "Database":
         """The same connection, for rules over other relations from now on."""
-        self.instance.drop_shared()
         return Database(self.instance, self.connection, relations)
 
     def compute(
@@ -120,23 +120,20 @@ class Database:
         To plan a text takes longer than to compute few rows, and several texts read most views.
         """
         inputs = [self._views[word] for word in re.findall(r"\w+", sql) if word in self._views]
-        table = self.instance.shared(
-            name,
-            "\n".join([sql, *inputs]),
-            lambda table: self.connection.execute(f"CREATE TABLE {table} AS {sql}"),
-        )
-        self._add_view(name, f"SELECT * FROM {table}")
+        state = "\n".join([sql, *inputs])
+        if self._shared.get(name) != state:
+            self.connection.execute(f'CREATE OR REPLACE TEMP TABLE "shared {name}" AS {sql}')
+            self._shared[name] = state
+            self._views.pop(name, None)
+        # With its state in a comment, so that views that read this one see a change.
+        self._add_view(name, f'SELECT * FROM "shared {name}" -- {hash(state)}')
 
     def _register(self, name: str, rows: pa.Table) -> None:
         """A table in memory as a relation."""
         self._registered += 1
         relation = f"rows {self._registered} of {name}"
         self.connection.register(relation, rows)
-        self._add_view(name, _plain_times(self._numbered(relation, rows), rows.schema))
-
-    def _numbered(self, name: str, rows: pa.Table) -> str:
-        """A registered name as another text for other rows, by which shared views notice them."""
-        return f'"{name}" /* {self.instance.number_of(rows)} */'
+        self._add_view(name, _plain_times(f'"{relation}"', rows.schema))
 
     def _selected(self, name: str, selection: Selection) -> str:
         source = self._source(name, selection.files, selection.in_files)
@@ -152,11 +149,10 @@ class Database:
         relation = files or self.relations[name]
         if isinstance(relation, pa.Table):
             self.connection.register(f"rows of {name}", relation)
-            return _plain_times(self._numbered(f"rows of {name}", relation), relation.schema)
+            return _plain_times(f'"rows of {name}"', relation.schema)
         if relation.store is not None and relation.paths:
             self.connection.register(f"objects of {name}", dataset(relation))
-            source = f'"objects of {name}" /* {hash(relation.paths)} */'
-            return _plain_times(source, relation.schema, in_files)
+            return _plain_times(f'"objects of {name}"', relation.schema, in_files)
         return _plain_times(files_sql(relation), relation.schema, in_files)
 
 

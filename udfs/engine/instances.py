@@ -1,40 +1,29 @@
 """Instances of DuckDB, used one task after the other: to start one takes longer than small tasks.
 
-A task has an instance for itself, with connections of its own. Their views and registered rows end
-with the connection, tables that connections share with the task. An instance that wrote to its
-temporary folder ends with the task too, so that no file outlives it.
+A task has an instance for itself, with a connection of its own. Its views, tables and registered
+rows are temporary, so they end with the connection. An instance that wrote to its temporary folder
+ends with the task too, so that no file outlives it.
 """
 
 import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from threading import Lock
 from uuid import uuid4
 
 import duckdb
-import pyarrow as pa
 
 from quotaflow.schemas import programs
 from quotaflow.udfs.engine.connections import connect
 
 _MAX_USES = 100
 """What an instance keeps between tasks, like metadata of Parquet files, is bounded by this."""
-
-
-@dataclass(slots=True)
-class _Shared:
-    """A table that all connections of an instance read."""
-
-    name: str
-    making: Lock = field(default_factory=Lock)
-    is_made: bool = False
 
 
 @dataclass(slots=True)
@@ -46,8 +35,6 @@ class Instance:
     uses: int = 0
     is_sound: bool = True
     _macros: set[str] = field(default_factory=set)
-    _shared: dict[str, _Shared] = field(default_factory=dict)
-    _rows: dict[int, pa.Table] = field(default_factory=dict)
 
     @contextmanager
     def connected(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -64,29 +51,6 @@ class Instance:
         self.connection.execute(macros)
         self.is_sound = was_sound
         self._macros.add(macros)
-
-    def shared(self, view: str, state: str, make: Callable[[str], object]) -> str:
-        """The table with the rows of a view, which the first who asks makes; others wait for it.
-
-        `state`: its text, and the texts of all that it reads.
-        """
-        table = self._shared.setdefault(state, _Shared(f'"{view} {uuid4().hex}"'))
-        with table.making:
-            if not table.is_made:
-                make(table.name)
-                table.is_made = True
-        return table.name
-
-    def number_of(self, rows: pa.Table) -> int:
-        """A number that no other rows have, as long as there are shared tables made of them."""
-        return id(self._rows.setdefault(id(rows), rows))
-
-    def drop_shared(self) -> None:
-        """Drop all shared tables. Raises duckdb.Error."""
-        while self._shared:
-            _, table = self._shared.popitem()
-            self.connection.execute(f"DROP TABLE IF EXISTS {table.name}")
-        self._rows.clear()
 
     def close(self) -> None:
         """End it, and remove its temporary folder."""
@@ -111,7 +75,6 @@ def borrowed(memory_mb: int, threads: int) -> Iterator[Instance]:
     is_sound = False
     try:
         yield instance
-        instance.drop_shared()
         is_sound = instance.is_sound and instance.uses < _MAX_USES and not instance.scratch.exists()
     finally:
         if not is_sound or _idle.setdefault(key, instance) is not instance:

@@ -11,8 +11,7 @@ import pytest
 
 from quotaflow.schemas.table import DATE, INT, LONG, STRING, TIMESTAMP
 from quotaflow.udfs.engine.connections import connect
-from quotaflow.udfs.engine.database import Database, Selection, files_sql, opened
-from quotaflow.udfs.engine.instances import borrowed
+from quotaflow.udfs.engine.database import Selection, files_sql, opened
 from quotaflow.udfs.engine.rule import Batches, Files, Relation, Rule, Walk
 
 from ...delta_tables import NOON
@@ -199,27 +198,6 @@ def test_two_rules_in_one_database_do_not_see_each_others_relations() -> None:
             for rule, where in [(first, "n = 1"), (second, "true"), (first, "n = 2")]
         ]
     assert totals == [[1], [2, 2], [1]]
-
-
-def test_connections_of_one_instance_compute_a_view_of_the_same_rows_once() -> None:
-    views = {"drawn": "SELECT event_time, n + (random() * 1e15)::BIGINT AS total FROM facts"}
-    rule = Rule("r", "SELECT * FROM drawn", TOTALS, views=views)
-    same, others = rows(1, 2), rows(1, 2)
-
-    def totals(database: Database) -> list[Any]:
-        return [row for batch in database.compute(rule, ALL) for row in batch.to_pylist()]
-
-    with borrowed(512, threads=1) as instance:
-        with instance.connected() as first, instance.connected() as second:
-            one, two = (Database(instance, each, {"facts": same}) for each in (first, second))
-            drawn = totals(one)
-            assert totals(two) == drawn
-            two.relations = {"facts": others}
-            assert totals(two) != drawn
-        tables = "SELECT count(*) FROM duckdb_tables()"
-        assert instance.connection.execute(tables).fetchall() == [(2,)]
-        instance.drop_shared()
-        assert instance.connection.execute(tables).fetchall() == [(0,)]
 
 
 def test_what_exceeds_the_memory_goes_to_disk_and_gives_the_same_rows() -> None:
