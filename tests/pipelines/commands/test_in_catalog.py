@@ -261,9 +261,7 @@ def test_commands_print_the_same_behind_spark_connect(
     command: Command, folder: Path, tmp_path: Path
 ) -> None:
     expected = {}
-    # A report takes minutes there, and tests/live/test_serverless.py makes one.
-    given = [words for words in (*COMMANDS, *SLOW) if words[0] != "report"]
-    for words in (with_file(words, folder) for words in given):
+    for words in (with_file(words, folder) for words in (*COMMANDS, *SLOW)):
         expected[words] = command(*words, *in_options(f"warehouse.path={folder}")).out
     settings = {"spark.sql.warehouse.dir": str(tmp_path)}
     with remote_spark.connect_server(tmp_path, settings) as client:
