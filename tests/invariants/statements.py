@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import duckdb
 
+from quotaflow.pipelines.snapshots.sections import SNAPSHOT_TABLES
+from quotaflow.schemas.tables.catalog import FACTS
+
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL")
 
 _MAY_BE_NEGATIVE = {
@@ -77,10 +80,10 @@ _MAY_BE_AHEAD = {
     # What this process did, by its own clock.
     *("answer_state", "batches", "query_progress"),
 }
-_FACTS = ("requests", "fetches", "client_metrics", "telemetry_pushes", "active_producers")
-# A snapshot reads offsets last, and they have the time of that.
+# What was read, of logs and by snapshots.
 _NEWEST = " UNION ALL ".join(
-    f"SELECT event_time FROM {table}" for table in (*_FACTS, "group_offsets", "partition_offsets")
+    f"SELECT event_time FROM {table}"
+    for table in sorted(FACTS | {table.name for table in SNAPSHOT_TABLES})
 )
 
 _MAY_GO_BACK = {("group_commits", "first_offset", "last_offset")}
