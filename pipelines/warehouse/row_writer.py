@@ -73,7 +73,7 @@ class Replaced:
 
 
 ALL_ROWS = Replaced((EVER,))
-"""Replaces a whole table. By a condition without columns Spark looks at none of its rows."""
+"""Replaces a whole table, of which no writer looks at a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +248,12 @@ def _replace_by_delta_rs(
     *,
     app: AppId | None,
 ) -> None:
-    files = delta_files.of_version(live, place.path(table.name), table.time)
-    if not rows.num_rows and not any(old.may_be_in(file) for file in files):
-        return
-    where = old.condition(table, spark_sql=False)
+    if not rows.num_rows:
+        files = delta_files.of_version(live, place.path(table.name), table.time)
+        if not any(old.may_be_in(file) for file in files):
+            return
+    # With a condition delta-rs reads the files, which takes longer than to write few rows.
+    where = None if old == ALL_ROWS else old.condition(table, spark_sql=False)
     _commit_once(live, place, table, rows, app=app, mode="overwrite", predicate=where)
 
 

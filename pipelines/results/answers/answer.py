@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from quotaflow.pipelines.warehouse import kept_translations, views
 from quotaflow.schemas.answer_head import Lookback
+from quotaflow.schemas.migrations import SCHEMA_VERSION
 from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES, required
 
@@ -84,9 +85,10 @@ class Answer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Another one after a change of the text, of a view that it reads, or of a lookback."""
+        """Another one after a change of the text, of a view that it reads, or of its table."""
         # By words, which may name more views than it reads: that takes no parser.
         texts = [*self.texts, *(views.load()[name].sql for name in views.dependencies(self.sql)[1])]
         texts += [] if self.derive is None else [repr(self.derive.schema), self.derive.code]
-        whole = "\n".join([*texts, repr(sorted(self.lookbacks.items())), repr(self.table.arrow)])
+        table = [repr(sorted(self.lookbacks.items())), repr(self.table.arrow), SCHEMA_VERSION]
+        whole = "\n".join([*texts, *map(str, table)])
         return hashlib.sha256(whole.encode()).hexdigest()

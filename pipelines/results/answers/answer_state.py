@@ -31,11 +31,14 @@ class AnswerState:
     def is_of(self, answer: Answer, stamps: Stamps, now: datetime) -> bool:
         """Whether the answer would have the same rows now, so that it need not be computed."""
         return (
-            self.error is None
-            and self.fingerprint == answer.fingerprint
+            self.was_computed_as(answer)
             and self.inputs == stamps
             and (self.expires_at is None or now < self.expires_at)
         )
+
+    def was_computed_as(self, answer: Answer) -> bool:
+        """Whether the answer's rows were written, and computed by the texts that it has now."""
+        return self.error is None and self.fingerprint == answer.fingerprint
 
     def row(self) -> dict[str, Any]:
         """The state as a row of the table."""

@@ -6,18 +6,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from deltalake import DeltaTable
 
 from quotaflow.pipelines import config
+from quotaflow.pipelines.errors import JobError
 from quotaflow.pipelines.results.answers.answer import Answer
+from quotaflow.pipelines.results.answers.folder import FolderSource
 from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.answer_head import Lookback
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 
 from ....cases import cases
@@ -145,6 +148,36 @@ def test_another_text_computes_again(warehouse: Warehouse, fill: Fill) -> None:
     assert refreshed(warehouse, (changed,), NOW + timedelta(minutes=1)) == set()
     (state,) = stored(warehouse, "answer_state")
     assert state["fingerprint"] == changed.fingerprint
+
+
+def test_a_table_is_brought_up_to_date_by_the_first_refresh_that_computes_it(
+    warehouse: Warehouse, fill: Fill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensured: list[str] = []
+
+    def ensure(self: Warehouse, open_session: OpenSession, tables: list[Table]) -> None:
+        ensured.extend(table.name for table in tables)
+        of_warehouse(self, open_session, tables)
+
+    def fails(*_: object) -> NoReturn:
+        raise JobError("planted")
+
+    of_warehouse = Warehouse.ensure
+    answer = BY_NAME["producer_id_bursts"]
+    fill("producer_id_uses", [])
+    refreshed(warehouse, (answer,))
+    shutil.rmtree(warehouse.folder("answer_state"))
+    monkeypatch.setattr(Warehouse, "ensure", ensure)
+    with monkeypatch.context() as failing:
+        failing.setattr(FolderSource, "compute", fails)
+        refreshed(warehouse, (answer,), report=lambda _: None)
+    assert answer.name not in ensured
+    refreshed(warehouse, (answer,))
+    assert ensured.count(answer.name) == 1
+    for producer_id in (1, 2):
+        fill("producer_id_uses", [use(9, producer_id)])
+        refreshed(warehouse, (answer,))
+    assert ensured.count(answer.name) == 1
 
 
 def test_an_answer_that_fails_keeps_its_rows_and_the_others_go_on(
