@@ -122,7 +122,6 @@ def questions(demo: Path, scratch: Path) -> Measured:
             words = (QUESTIONS | UPKEEP)[command]
             arguments = ["-m", "quotaflow.pipelines", *(each.format(**parts) for each in words)]
             if not words:
-                answers.empty(folder)
                 arguments = [str(Path(__file__).with_name("answers.py")), str(folder)]
             yield f"{command}: {name}", cost([sys.executable, *arguments], environment)
         shutil.rmtree(folder)
