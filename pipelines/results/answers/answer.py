@@ -85,10 +85,10 @@ class Answer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Another one after a change of the text, of a view that it reads, or of its table."""
+        """Another one after a change of a text or view, of a lookback, or of the table's schema."""
         # By words, which may name more views than it reads: that takes no parser.
         texts = [*self.texts, *(views.load()[name].sql for name in views.dependencies(self.sql)[1])]
         texts += [] if self.derive is None else [repr(self.derive.schema), self.derive.code]
-        table = [repr(sorted(self.lookbacks.items())), repr(self.table.arrow), SCHEMA_VERSION]
-        whole = "\n".join([*texts, *map(str, table)])
+        others = (sorted(self.lookbacks.items()), self.table.arrow, SCHEMA_VERSION)
+        whole = "\n".join([*texts, *map(repr, others)])
         return hashlib.sha256(whole.encode()).hexdigest()
