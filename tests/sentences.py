@@ -17,13 +17,14 @@ from quotaflow.pipelines.report.report import sections
 from quotaflow.pipelines.report.section import ReportSection
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import ANSWERS, TABLES
 
 from .conftest import GOLDEN
 from .pipelines.areas import test_surfaces as surfaces
 from .pipelines.report.pages import scope
 from .rows import HOSTILE, Row, at
 from .schemas.views.filled_views import FILLED
-from .schemas.views.view_tables import make_tables_and_answers
+from .schemas.views.view_tables import make_table, make_tables_and_answers
 
 _HEAD = """\
 # Sentences
@@ -54,6 +55,11 @@ def of_tables() -> Iterator[Sentence]:
         with TemporaryDirectory() as folder:
             warehouse = Warehouse(config.WarehouseSection(path=folder))
             make_tables_and_answers(warehouse, content)
+            computed = FolderReader(warehouse)
+            # What is computed replaces what was planted.
+            for table in ANSWERS.keys() & content.keys():
+                rows = computed.rows(f"SELECT * FROM {table}")
+                make_table(warehouse, TABLES[table], [*rows, *content[table]])
             reader = FolderReader(warehouse)
             for name in names:
                 yield from _of_why(reader, name)

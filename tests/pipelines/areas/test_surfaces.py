@@ -181,7 +181,7 @@ CASES: dict[str, Tables] = {
     },
     "group_falls_behind": {"why_groups_lag": [lag(BAD, "growing"), lag(FINE, "shrinking")]},
     "group_behind": {"why_groups_lag": [lag(BAD, "steady"), lag(FINE, "shrinking")]},
-    "read_fails": {"read_problems": [read(BAD, "raise_retention"), read(FINE, None)]},
+    "read_fails": {"read_problems": [read(BAD, "extend_retention"), read(FINE, None)]},
     "move_stuck": {"reassignments": [move(BAD, "stuck"), move(FINE, "moving")]},
     "throttle_wrong": {
         "throttle_checks": [{"finding": "stale_list", "topic": BAD, "side": "leader"}]
