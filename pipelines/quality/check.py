@@ -12,7 +12,7 @@ from quotaflow.pipelines.errors import ConfigError, nearest
 from quotaflow.pipelines.quality import new_rows, suites, wording
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
 from quotaflow.pipelines.quality.quality_results import QualityResults, Row
-from quotaflow.pipelines.quality.suites import CRITICAL, Check
+from quotaflow.pipelines.quality.suites import CRITICAL, SQL_TEXT, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.terminal import texts
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Report = Callable[[str], None]
 Suites = Mapping[str, Sequence[Check]]
-_SQL = "unexpected_rows_query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +125,21 @@ def _targets(
     for table in made:
         warehouse.check_readable(spark, table.name)
     lasts = {} if since else results.last()
-    starts = {table: since or new_rows.since(lasts.get(table.name), max_lateness) for table in made}
-    frames = {
-        table: new_rows.rows_since(warehouse.read_written(spark, table.name), table, start)
-        for table, start in starts.items()
-    }
-    extents = new_rows.extents(frames)
-    targets = (
-        _Target(table.name, frames[table], start, lasts.get(table.name), extents[table.name])
-        for table, start in starts.items()
-    )
+    targets = []
+    for table in made:
+        last = lasts.get(table.name)
+        start = since or new_rows.since(last, max_lateness)
+        # One query for each: the analysis of a union takes the square of their number.
+        written = new_rows.rows_since(warehouse.read_written(spark, table.name), table, start)
+        frame = new_rows.at_hand(written)
+        extent = new_rows.extent(table, frame)
+        targets.append(_Target(table.name, frame, start, last, extent))
     return [target for target in targets if target.extent.is_new(target.last)]
 
 
 def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
     """Give the session the tables that SQL of checks names; a missing table is empty."""
-    sql = " ".join(str(check.kwargs.get(_SQL, "")) for check in checks)
+    sql = " ".join(str(check.kwargs.get(SQL_TEXT, "")) for check in checks)
     for name in views.names_in(sql, TABLES):
         if warehouse.exists(spark, name):
             warehouse.check_readable(spark, name)

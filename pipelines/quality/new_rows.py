@@ -2,21 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from quotaflow.pipelines.spark import frames
 from quotaflow.schemas.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _RECORD_TIME = "record_time"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _WRITTEN = "written_at"
+_FEW = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,30 +72,22 @@ def rows_since(rows: DataFrame, table: Table, start: datetime | None) -> DataFra
     return rows.where((time >= F.lit(start)) | time.isNull())
 
 
-def extents(frames: "Mapping[Table, DataFrame]") -> dict[str, NewRows]:
-    """The extent of each table's rows, by name, in one query."""
-    if not frames:
-        return {}
-    extents = reduce(
-        DataFrame.unionByName, (_extent(table, rows) for table, rows in frames.items())
-    )
-    return {
-        row["suite"]: NewRows(
-            row["rows"], _utc(row["newest"]), _utc(row["written"]), row["cluster_id"]
-        )
-        for row in extents.collect()
-    }
+def at_hand(rows: DataFrame) -> DataFrame:
+    """These rows, read from their table once if they are few: every expectation reads them."""
+    few = rows.limit(_FEW + 1).toArrow()
+    return rows if few.num_rows > _FEW else frames.from_arrow(rows.sparkSession, few)
 
 
-def _extent(table: Table, rows: DataFrame) -> DataFrame:
+def extent(table: Table, rows: DataFrame) -> NewRows:
+    """The extent of these rows of a table."""
     first, last = F.min("cluster_id"), F.max("cluster_id")
-    return rows.agg(
-        F.lit(table.name).alias("suite"),
+    (row,) = rows.agg(
         F.count(F.lit(1)).alias("rows"),
         F.unix_micros(F.max(clock(table))).alias("newest"),
         F.unix_micros(F.max(_WRITTEN)).alias("written"),
         F.when(first == last, first).alias("cluster_id"),
-    )
+    ).collect()
+    return NewRows(row["rows"], _utc(row["newest"]), _utc(row["written"]), row["cluster_id"])
 
 
 def _utc(micros: int | None) -> datetime | None:

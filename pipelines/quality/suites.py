@@ -1,6 +1,6 @@
 """The checks of each table: those of its declaration, and those of conf/expectations."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
@@ -16,13 +16,11 @@ from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 CRITICAL, WARNING = "critical", "warning"
 NOT_NULL = "expect_column_values_to_not_be_null"
 BETWEEN = "expect_column_values_to_be_between"
-UNIQUE = "expect_column_values_to_be_unique"
-UNIQUE_TOGETHER = "expect_compound_columns_to_be_unique"
 ONE_OF = "expect_column_values_to_be_in_set"
 ORDER = "expect_column_pair_values_a_to_be_greater_than_b"
 LENGTHS = "expect_column_value_lengths_to_be_between"
-SQL = "unexpected_rows_expectation"
-_OWN_COLUMNS = ("column", "column_list", "column_A", "column_B")
+SQL, SQL_TEXT = "unexpected_rows_expectation", "unexpected_rows_query"
+_OWN_COLUMNS = ("column", "column_A", "column_B")
 _NEVER_NULL = {
     *("cluster_id", "event_date"),
     *("source_topic", "source_partition", "source_offset", "record_time"),
@@ -44,13 +42,13 @@ class Check:
     severity: str = CRITICAL
     description: str | None = None
     remedy: str | None = None
+    columns: Sequence[str] = ()
 
     @property
     def column_name(self) -> str | None:
-        """The columns that it is about; None if its SQL names them."""
+        """The columns that it is about; None if its SQL alone names them."""
         named = [self.kwargs[key] for key in _OWN_COLUMNS if key in self.kwargs]
-        columns = [c for one in named for c in ([one] if isinstance(one, str) else one)]
-        return ", ".join(columns) or None
+        return ", ".join([*named, *self.columns]) or None
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -82,13 +80,22 @@ def declared(table: Table) -> Iterator[Check]:
             severity = CRITICAL if column.name.endswith(_RATE) else WARNING
             bounds = {"column": column.name, "min_value": 0}
             yield Check(f"{column.name}_not_negative", BETWEEN, bounds, severity)
-    key = [column for column in table.columns if column.name in table.key]
     # Spark can neither sort nor hash a map.
-    if len(key) == 1:
-        yield Check("key_unique", UNIQUE, {"column": key[0].name})
-    elif not any(pa.types.is_map(column.type) for column in key):
-        columns = {"column_list": list(table.key), "ignore_row_if": "never"}
-        yield Check("key_unique", UNIQUE_TOGETHER, columns)
+    if not any(
+        pa.types.is_map(column.type) for column in table.columns if column.name in table.key
+    ):
+        yield _unique(table.key)
+
+
+def _unique(key: Sequence[str]) -> Check:
+    """Not expect_compound_columns_to_be_unique: it sorts whole rows, and took 57 s for 49,000."""
+    columns = ", ".join(key)
+    sql = (
+        f"SELECT {columns}, times FROM (SELECT {columns}, count(*) OVER (PARTITION BY {columns}) "
+        "AS times FROM {batch}) AS counted WHERE times > 1"
+    )
+    words = f"no two rows have the same {columns}"
+    return Check("key_unique", SQL, {SQL_TEXT: sql}, CRITICAL, words, columns=tuple(key))
 
 
 def _is_amount(column: Column) -> bool:

@@ -8,8 +8,7 @@ from quotaflow.pipelines.quality.suites import (
     ONE_OF,
     ORDER,
     SQL,
-    UNIQUE,
-    UNIQUE_TOGETHER,
+    SQL_TEXT,
     Check,
 )
 from quotaflow.pipelines.warehouse.kept_translations import in_duckdb
@@ -23,8 +22,6 @@ _WORDS = {
     BETWEEN: "{column} is {bounds}",
     LENGTHS: "the length of {column} is {bounds}",
     ONE_OF: "{column} is one of: {listed}",
-    UNIQUE: "no two rows have the same {column}",
-    UNIQUE_TOGETHER: "no two rows have the same {listed}",
     ORDER: "{column_A} is at least {column_B}",
 }
 _WAITS = "Plans that need this table wait."
@@ -51,9 +48,7 @@ def expected(check: Check) -> str:
     if check.description:
         return check.description
     named = {key: value for key, value in check.kwargs.items() if not isinstance(value, list)}
-    listed = ", ".join(
-        map(str, check.kwargs.get("value_set") or check.kwargs.get("column_list") or ())
-    )
+    listed = ", ".join(map(str, check.kwargs.get("value_set", ())))
     words = _WORDS.get(check.kind, check.name.replace("_", " "))
     return words.format_map(named | {"listed": listed, "bounds": _bounds(check)})
 
@@ -77,14 +72,8 @@ def rows_query(table: str, check: Check) -> str:
     """A query in a line, in DuckDB's dialect, for rows that are not as expected."""
     kwargs = check.kwargs
     if check.kind == SQL:
-        query = in_duckdb(str(kwargs["unexpected_rows_query"]).replace("{batch}", table))
+        query = in_duckdb(str(kwargs[SQL_TEXT]).replace("{batch}", table))
         return " ".join(query.split())
-    if check.kind in (UNIQUE, UNIQUE_TOGETHER):
-        key = ", ".join(kwargs.get("column_list") or [kwargs["column"]])
-        return (
-            f"SELECT {key}, count(*) AS times FROM {table} GROUP BY {key} HAVING count(*) > 1 "
-            f"LIMIT {_SHOWN_ROWS}"
-        )
     return f"SELECT * FROM {table} WHERE {_condition(check)} LIMIT {_SHOWN_ROWS}"
 
 

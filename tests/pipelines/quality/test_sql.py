@@ -20,8 +20,8 @@ SQL = "unexpected_rows_query"
 VALUES = {"max_clock_skew_s": 60, "max_lateness_s": 3_600}
 QUERIES = {
     (table, check.name): check.kwargs[SQL]
-    for table, checks in suites.load(VALUES).items()
-    for check in checks
+    for table in TABLES
+    for check in suites.expected(table, VALUES)
     if SQL in check.kwargs
 }
 

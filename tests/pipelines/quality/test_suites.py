@@ -86,6 +86,6 @@ def test_what_follows_from_a_declaration() -> None:
     assert named("producer_id_rates", "rate_per_s_not_negative").severity == CRITICAL
     # A client's own number may stop nobody's plan.
     assert named("requests", "max_bytes_not_negative").severity == WARNING
-    assert named("feedback_locks", "key_unique").kind == "expect_column_values_to_be_unique"
+    assert named("feedback_locks", "key_unique").column_name == "cluster_id"
     assert not [check for check in SUITES["client_metrics"] if check.name == "key_unique"]
     assert not [check for check in SUITES["requests"] if "client_id" in (check.column_name or "")]
