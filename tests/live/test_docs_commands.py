@@ -31,7 +31,7 @@ READ_TABLES = {
 }
 WITHOUT_CONF = {"ddl", "metrics", "jobs", "decode", "completion"}
 GOLDEN = Path(__file__).parents[1] / "golden"
-LOOK_S = 40
+LOOK_S = 20
 # Codes that say what was found, beside 0: what is missing, changes that wait, no such plan, and no
 # such config to take over.
 FINDING_CODES = {

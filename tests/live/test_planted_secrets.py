@@ -161,9 +161,9 @@ def test_a_whole_run_leaves_no_secret_in_any_file_output_or_process_list(bench: 
     assert bench.run("report", "--out", str(bench.folder / "report.html")) == _DONE, (
         bench.last_output()
     )
-    others = ("doctor", "status", "tables", "check", "notify", "sql SELECT * FROM quarantine")
-    for words in others:
-        bench.run(*words.split(" ", 1))
+    query, checked = ("sql", "SELECT * FROM quarantine"), ("check", "--table", "requests")
+    for words in (("doctor",), ("status",), ("tables",), checked, ("notify",), query):
+        bench.run(*words)
     events = [file for file in (bench.folder / "events").rglob("events*") if file.is_file()]
     logged = [json.loads(line) for file in events for line in file.read_text().splitlines()]
     kinds = {each["Event"].rpartition(".")[2] for each in logged}
