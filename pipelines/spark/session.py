@@ -34,10 +34,12 @@ _PAGE_BYTES = 2 * 1024 * 1024 - 16
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 ONE_COMPILER = {_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"}
 """For `spark.conf`: a JVM that warms up sooner, and is slower once warm."""
-SHORT_LIVED = ONE_COMPILER | {
+NO_CODEGEN = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+"""For `spark.conf` of many queries over few rows, each of which would be compiled."""
+SHORT_LIVED = ONE_COMPILER | NO_CODEGEN
 """For `spark.conf` of runs of a minute or two, in which compiling costs more than it saves: they
 take half the time. Longer runs are slower."""
 
