@@ -28,25 +28,23 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from quotaflow.schemas.table import STRING, TIMESTAMP, sql_columns
+from quotaflow.schemas.table import STRING, sql_columns
 from quotaflow.udfs.engine.database import dataset
 from quotaflow.udfs.engine.rule import Files
 from quotaflow.udfs.stores import Store, key_of
 
-FILE, WRITTEN = "file", "written_at"
-_ADDED = {FILE: STRING, WRITTEN: TIMESTAMP}
-"""Columns that every table has here: the file of a row, and when that was written."""
+FILE = "file"
+"""A column that every table has here: the file of a row."""
 _BATCH_ROWS = 10_000
 Offset = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A data file: its URI, its bytes, and when it was written (ms)."""
+    """A data file: its URI and its bytes."""
 
     uri: str
     size: int
-    written_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class StoredTable:
     def fields(self) -> pa.Schema:
         """The columns of its rows here."""
         every = {field.name: field for field in self.schema}
-        every |= {name: pa.field(name, type_) for name, type_ in _ADDED.items()}
+        every[FILE] = pa.field(FILE, STRING)
         return pa.schema([every[name] for name in self.columns])
 
     def open(self, version: int | None = None) -> Any:
@@ -81,7 +79,7 @@ class StoredTable:
     def snapshot(self, version: int | None) -> list[File]:
         """The files of a version, in a fixed order."""
         actions = self.open(version).get_add_actions(flatten=True)
-        names = ("path", "size_bytes", "modification_time")
+        names = ("path", "size_bytes")
         rows = zip(*(actions[name].to_pylist() for name in names), strict=True)
         return sorted((self._file(*row) for row in rows), key=lambda file: file.uri)
 
@@ -93,11 +91,11 @@ class StoredTable:
         if any(a["remove"]["dataChange"] for a in actions if "remove" in a):
             return []
         adds = [a["add"] for a in actions if "add" in a and a["add"]["dataChange"]]
-        return [self._file(a["path"], a["size"], a["modificationTime"]) for a in adds]
+        return [self._file(a["path"], a["size"]) for a in adds]
 
     def read(self, files: Sequence[File]) -> Iterator[pa.RecordBatch]:
         """The rows of files, in the columns of `fields`."""
-        stored = [name for name in self.columns if name not in _ADDED]
+        stored = [name for name in self.columns if name != FILE]
         for file in files:
             source = Files((file.uri,), self.schema, self.is_dated, self.store)
             for batch in dataset(source).to_batches(columns=stored, batch_size=_BATCH_ROWS):
@@ -105,17 +103,16 @@ class StoredTable:
                     yield self._complete(batch, file)
 
     def _complete(self, batch: pa.RecordBatch, file: File) -> pa.RecordBatch:
-        added = {FILE: file.uri, WRITTEN: file.written_ms * 1_000}
         arrays = [
-            pa.repeat(pa.scalar(added[f.name]).cast(f.type), batch.num_rows)
-            if f.name in added
+            pa.repeat(file.uri, batch.num_rows)
+            if f.name == FILE
             else batch.column(f.name).cast(f.type)
             for f in self.fields
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.fields)
 
-    def _file(self, path: str, size: int, written_ms: int) -> File:
-        return File(f"{self.uri}/{unquote(path)}", size, written_ms)
+    def _file(self, path: str, size: int) -> File:
+        return File(f"{self.uri}/{unquote(path)}", size)
 
 
 class _Part(InputPartition):

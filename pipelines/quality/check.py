@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING
 
 from quotaflow.pipelines.config import Conf
 from quotaflow.pipelines.errors import ConfigError, nearest
-from quotaflow.pipelines.quality import new_rows, suites, wording
+from quotaflow.pipelines.quality import new_rows, quality_results, suites, wording
 from quotaflow.pipelines.quality.new_rows import LastCheck, NewRows
-from quotaflow.pipelines.quality.quality_results import QualityResults, Row
+from quotaflow.pipelines.quality.quality_results import Row
 from quotaflow.pipelines.quality.suites import CRITICAL, SQL_TEXT, Check
 from quotaflow.pipelines.quality.validation import Validation, Verdict, great_expectations
 from quotaflow.pipelines.spark import frames, session
 from quotaflow.pipelines.terminal import texts
 from quotaflow.pipelines.warehouse import views
-from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.pipelines.warehouse.reader import Reader, each
+from quotaflow.pipelines.warehouse.readers import open_reader
+from quotaflow.pipelines.warehouse.time_ranges import in_spark
+from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
+from quotaflow.schemas.table import Table
 from quotaflow.schemas.tables.catalog import TABLES
 from quotaflow.schemas.tables.declared import QUALITY_RESULTS
 from quotaflow.udfs.counted import counted, noun
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 
 Report = Callable[[str], None]
 Suites = Mapping[str, Sequence[Check]]
+_FEW = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +64,7 @@ class CheckReport:
 class _Target:
     """A table to check: its rows since a time, their extent, and the last check."""
 
-    suite: str
-    frame: "DataFrame"
+    table: Table
     start: datetime | None
     last: LastCheck | None
     extent: NewRows
@@ -76,30 +80,32 @@ def check(conf: Conf, request: CheckRequest, now: datetime, report: Report) -> C
     great_expectations()
     warehouse = Warehouse(conf.warehouse)
     with warehouse.lock():
-        spark = session.get(session.short_lived(conf.spark), report)
-        validation = Validation()
-        warehouse.ensure(lambda: spark, [QUALITY_RESULTS])
-        results = QualityResults(spark, warehouse)
-        max_lateness = timedelta(seconds=conf.results.max_lateness_s)
-        targets = _targets(results, chosen, request.since, max_lateness)
-        tables = counted(len(targets), "table holds", "tables hold")
+        open_session = session.opener(session.short_lived(conf.spark), report)
+        warehouse.ensure(open_session, [QUALITY_RESULTS])
+        tables = open_reader(conf, open_session)
+        targets = _targets(conf, tables, open_session, chosen, request.since)
+        hold = counted(len(targets), "table holds", "tables hold")
         others = len(chosen) - len(targets)
-        report(f"{tables} something new, {others} {noun(others, 'does', 'do')} not")
+        report(f"{hold} something new, {others} {noun(others, 'does', 'do')} not")
         if not targets:
             return CheckReport([])
-        _register(spark, warehouse, [check for target in targets for check in chosen[target.suite]])
+        spark = open_session()
+        validation = Validation()
+        used = [check for target in targets for check in chosen[target.table.name]]
+        _register(spark, warehouse, used)
         own = {"run_id": uuid.uuid4().hex, "event_time": now}
         rows: list[Row] = []
         advice: list[str] = []
         for target in targets:
-            began = time.monotonic()
-            verdicts = validation.verdicts(target.suite, chosen[target.suite], target.frame)
+            began, name = time.monotonic(), target.table.name
+            frame = _frame(spark, warehouse, tables, target)
+            verdicts = validation.verdicts(name, chosen[name], frame)
             report(_line(target, verdicts, time.monotonic() - began))
             of_table = own | _of_table(target, now)
             rows += [of_table | _of_check(verdict) for verdict in verdicts]
             failed = (verdict.check for verdict in verdicts if not verdict.success)
-            advice += [wording.advice(TABLES[target.suite], each) for each in failed]
-        results.keep(rows)
+            advice += [wording.advice(target.table, check) for check in failed]
+        quality_results.keep(open_session, warehouse, rows)
         return CheckReport(rows, advice)
 
 
@@ -117,24 +123,42 @@ def _chosen(conf: Conf, names: Collection[str]) -> Suites:
 
 
 def _targets(
-    results: QualityResults, chosen: Suites, since: datetime | None, max_lateness: timedelta
+    conf: Conf,
+    tables: Reader,
+    open_session: OpenSession,
+    chosen: Suites,
+    since: datetime | None,
 ) -> list[_Target]:
     """The tables with new rows or, with `since`, with any rows since then."""
-    spark, warehouse = results.spark, results.warehouse
-    made = [TABLES[name] for name in chosen if warehouse.exists(spark, name)]
-    for table in made:
-        warehouse.check_readable(spark, table.name)
-    lasts = {} if since else results.last()
-    targets = []
-    for table in made:
-        last = lasts.get(table.name)
+    warehouse = Warehouse(conf.warehouse)
+    max_lateness = timedelta(seconds=conf.results.max_lateness_s)
+    lasts = {} if since else quality_results.last_checks(tables)
+
+    def target(name: str) -> _Target | None:
+        last = lasts.get(name)
+        if last and not new_rows.is_new(last, warehouse.detail(open_session, name).written_at):
+            return None
         start = since or new_rows.since(last, max_lateness)
-        # One query for each: the analysis of a union takes the square of their number.
-        written = new_rows.rows_since(warehouse.read_written(spark, table.name), table, start)
-        frame = new_rows.at_hand(written)
-        extent = new_rows.extent(table, frame)
-        targets.append(_Target(table.name, frame, start, last, extent))
-    return [target for target in targets if target.extent.is_new(target.last)]
+        extent = new_rows.extent(tables, TABLES[name], start)
+        is_met = last and not last.is_critical and not extent.rows
+        return None if is_met else _Target(TABLES[name], start, last, extent)
+
+    made = [name for name in chosen if tables.is_made(name)]
+    return list(filter(None, each(tables, target, made)))
+
+
+def _frame(
+    spark: "SparkSession", warehouse: Warehouse, tables: Reader, target: _Target
+) -> "DataFrame":
+    """The rows to check: in memory if they are few, for every expectation reads them."""
+    table = target.table
+    if target.extent.rows > _FEW:
+        rows = warehouse.read(spark, table.name)
+        return rows.where(new_rows.condition(table, target.start, in_spark))
+    columns = ", ".join(table.column_names)
+    where = new_rows.condition(table, target.start)
+    few = tables.read(f"SELECT {columns} FROM {table.name} WHERE {where}", table.arrow)
+    return frames.from_arrow(spark, few)
 
 
 def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Check]) -> None:
@@ -152,7 +176,7 @@ def _register(spark: "SparkSession", warehouse: Warehouse, checks: Sequence[Chec
 def _of_table(target: _Target, now: datetime) -> Row:
     return {
         "cluster_id": target.extent.cluster_id,
-        "suite": target.suite,
+        "suite": target.table.name,
         "checked_rows": target.extent.rows,
         "from_time": target.start,
         "until_time": target.extent.until(now, target.last),
@@ -177,4 +201,4 @@ def _line(target: _Target, verdicts: Sequence[Verdict], took_s: float) -> str:
     result = f"not met: {', '.join(failed)}" if failed else "all met"
     size = f"{counted(target.extent.rows, 'row')}, {counted(len(verdicts), 'expectation')}"
     size += f" in {texts.duration(took_s * 1e3)}"
-    return f"{target.suite}: {size}, {result}"
+    return f"{target.table.name}: {size}, {result}"

@@ -3,17 +3,13 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from quotaflow.pipelines.spark import frames
+from quotaflow.pipelines.warehouse.reader import Reader
+from quotaflow.pipelines.warehouse.time_ranges import Literal, in_duckdb
 from quotaflow.schemas.table import Table
 
 _RECORD_TIME = "record_time"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-_WRITTEN = "written_at"
-_FEW = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +24,22 @@ class LastCheck:
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """The rows of a table since a time: count, newest time, and time of the last write."""
+    """The rows of a table since a time: their number, the newest time, the cluster if it is one."""
 
     rows: int = 0
     newest: datetime | None = None
-    written: datetime | None = None
     cluster_id: str | None = None
-
-    def is_new(self, last: LastCheck | None) -> bool:
-        """Whether there is something to check: new rows, or a critical failure last time."""
-        if last is None:
-            return True
-        return last.is_critical or (self.written is not None and self.written > last.at)
 
     def until(self, now: datetime, last: LastCheck | None) -> datetime | None:
         """Up to which time the table is checked then: a clock that is ahead counts as now."""
         if self.newest is None:
             return last.until if last else None
         return min(self.newest, now)
+
+
+def is_new(last: LastCheck, written_at: datetime | None) -> bool:
+    """Whether a table is to be checked again: it was written since, or failed critically."""
+    return last.is_critical or (written_at is not None and written_at > last.at)
 
 
 def since(last: LastCheck | None, max_lateness: timedelta) -> datetime | None:
@@ -64,30 +58,23 @@ def clock(table: Table) -> str:
     return _RECORD_TIME if _RECORD_TIME in table.column_names else table.time
 
 
-def rows_since(rows: DataFrame, table: Table, start: datetime | None) -> DataFrame:
-    """The rows of a table since a time, and those without a time: a record may have none."""
+def condition(table: Table, start: datetime | None, literal: Literal = in_duckdb) -> str:
+    """SQL for rows of a table since a time, and those without a time: a record may have none."""
     if start is None:
-        return rows
-    time = F.col(clock(table))
-    return rows.where((time >= F.lit(start)) | time.isNull())
+        return "TRUE"
+    time = clock(table)
+    return f"({time} >= {literal(start)} OR {time} IS NULL)"
 
 
-def at_hand(rows: DataFrame) -> DataFrame:
-    """These rows, read from their table once if they are few: every expectation reads them."""
-    few = rows.limit(_FEW + 1).toArrow()
-    return rows if few.num_rows > _FEW else frames.from_arrow(rows.sparkSession, few)
-
-
-def extent(table: Table, rows: DataFrame) -> NewRows:
-    """The extent of these rows of a table."""
-    first, last = F.min("cluster_id"), F.max("cluster_id")
-    (row,) = rows.agg(
-        F.count(F.lit(1)).alias("rows"),
-        F.unix_micros(F.max(clock(table))).alias("newest"),
-        F.unix_micros(F.max(_WRITTEN)).alias("written"),
-        F.when(first == last, first).alias("cluster_id"),
-    ).collect()
-    return NewRows(row["rows"], _utc(row["newest"]), _utc(row["written"]), row["cluster_id"])
+def extent(tables: Reader, table: Table, start: datetime | None) -> NewRows:
+    """The extent of the rows of a table since a time."""
+    (row,) = tables.rows(
+        f"SELECT count(*) AS n, max(epoch_us({clock(table)})) AS newest_us, "
+        "min(cluster_id) AS first, max(cluster_id) AS last "
+        f"FROM {table.name} WHERE {condition(table, start)}"
+    )
+    cluster_id = row["first"] if row["first"] == row["last"] else None
+    return NewRows(row["n"], _utc(row["newest_us"]), cluster_id)
 
 
 def _utc(micros: int | None) -> datetime | None:

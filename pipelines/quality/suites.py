@@ -26,6 +26,8 @@ _NEVER_NULL = {
     *("source_topic", "source_partition", "source_offset", "record_time"),
 }
 _RATE = "_per_s"
+_NO_LIMIT = "-1: no limit"
+"""What the comment of a column says where that is one of its values."""
 _AMOUNTS = ("bytes", "_ms", "_count", _RATE)
 
 
@@ -99,7 +101,8 @@ def _unique(key: Sequence[str]) -> Check:
 
 
 def _is_amount(column: Column) -> bool:
-    return column.type in (INT, LONG, DOUBLE) and column.name.endswith(_AMOUNTS)
+    is_limit = _NO_LIMIT in column.comment
+    return column.type in (INT, LONG, DOUBLE) and column.name.endswith(_AMOUNTS) and not is_limit
 
 
 def expected(table: str, values: Mapping[str, object]) -> Iterator[Check]:

@@ -20,18 +20,9 @@ if TYPE_CHECKING:
 _FILE_SQL = sql_columns(FILE)
 
 
-def read(
-    spark: "SparkSession",
-    place: Place,
-    table: str,
-    version: int | None,
-    added: Collection[str] = (),
-) -> "DataFrame":
-    """All rows of a table in one version, the newest without one.
-
-    `added` are columns of `udfs.table_source`.
-    """
-    stored = _stored(place, table, [*TABLES[table].column_names, *added], 0, version)
+def read(spark: "SparkSession", place: Place, table: str, version: int | None) -> "DataFrame":
+    """All rows of a table in one version, the newest without one."""
+    stored = _stored(place, table, TABLES[table].column_names, 0, version)
     return spark.read.format(_registered(spark, stored)).load()
 
 
@@ -40,7 +31,7 @@ def stream_format(
 ) -> str:
     """The format of a stream of rows appended to a table, registered in the session.
 
-    A micro-batch has at most so many bytes of files, or one file. `columns` may have those that
+    A micro-batch has at most so many bytes of files, or one file. `columns` may have the one that
     `udfs.table_source` adds.
     """
     return _registered(spark, _stored(place, table, columns, max_bytes, None))

@@ -27,6 +27,7 @@ from quotaflow.pipelines.warehouse import (
     store_owner,
 )
 from quotaflow.pipelines.warehouse.place import Place
+from quotaflow.pipelines.warehouse.python_times import rows_of
 from quotaflow.schemas import ddl, migrations
 from quotaflow.schemas.grants import OPERATOR_TABLES
 from quotaflow.schemas.table import Table
@@ -45,10 +46,15 @@ _TABLES_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """Number and size of the files of a table's newest version."""
+    """Number and size of the files of a table's newest version, and its last write.
+
+    A rewrite is a write too. In a catalog the last commit counts, else the newest file; without a
+    file `written_at` is None.
+    """
 
     files: int
     size_bytes: int
+    written_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -169,12 +175,14 @@ class Warehouse:
         return self.place.is_made(table)
 
     def detail(self, open_session: OpenSession, table: str) -> Detail:
-        """Number and size of the files of the table's newest version."""
+        """The files of the table's newest version, and its last write."""
         if not self.conf.catalog_schema:
             files: Any = self.place.open(table).get_add_actions(flatten=True)
-            return Detail(files.num_rows, sum(files["size_bytes"].to_pylist()))
-        row = open_session().sql(f"DESCRIBE DETAIL {self.target(table)}").collect()[0]
-        return Detail(row["numFiles"], row["sizeInBytes"])
+            times = files["modification_time"].to_pylist()
+            written_at = datetime.fromtimestamp(max(times) / 1e3, UTC) if times else None
+            return Detail(files.num_rows, sum(files["size_bytes"].to_pylist()), written_at)
+        (row,) = rows_of(open_session().sql(f"DESCRIBE DETAIL {self.target(table)}").toArrow())
+        return Detail(row["numFiles"], row["sizeInBytes"], row["lastModified"])
 
     def properties(self, spark: "SparkSession", table: str) -> dict[str, str]:
         """The properties of an existing table."""
@@ -209,17 +217,6 @@ class Warehouse:
         if version is None:
             return spark.read.table(self.target(table))
         return spark.sql(f"SELECT * FROM {self.target(table)} VERSION AS OF {version}")
-
-    def read_written(self, spark: "SparkSession", table: str) -> "DataFrame":
-        """The same with `written_at`: when the file of a row was written, also by a rewrite."""
-        if self.conf.is_store:
-            from quotaflow.pipelines.warehouse import store_frames  # noqa: PLC0415  as above
-
-            return store_frames.read(spark, self.place, table, None, ["written_at"])
-        from pyspark.sql import functions as F  # noqa: PLC0415  pyspark is not a base dependency
-
-        written = F.col("_metadata.file_modification_time")
-        return self.read(spark, table).withColumn("written_at", written)
 
     def write(self, writer: "DataFrameWriter", table: str) -> None:
         """Run a Delta writer against the table; not in an object store."""

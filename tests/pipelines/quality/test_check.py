@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
@@ -10,7 +11,9 @@ from quotaflow.pipelines import config
 from quotaflow.pipelines.quality.check import CheckReport, CheckRequest, check
 from quotaflow.pipelines.quality.suites import BETWEEN, NOT_NULL, Check
 from quotaflow.pipelines.quality.validation import Validation
+from quotaflow.pipelines.warehouse import row_writer
 from quotaflow.pipelines.warehouse.warehouse import Warehouse
+from quotaflow.schemas.tables.catalog import TABLES
 
 from ...delta_tables import Fill
 from ...rows import HOSTILE, Row
@@ -56,6 +59,23 @@ def test_what_is_not_met_is_kept_and_not_looked_at_twice(warehouse: Warehouse, f
     assert check(conf, request, now(), lambda _: None).rows == []
     failed = rows(warehouse, "SELECT expectation FROM current_quality WHERE NOT success")
     assert failed == [{"expectation": "begun_has_an_end"}]
+
+
+@pytest.mark.faults
+@pytest.mark.spark
+def test_in_a_catalog_too(spark: "SparkSession", catalog: Warehouse) -> None:
+    conf = config.Conf(warehouse=catalog.conf)
+    table = TABLES["config_changes"]
+    catalog.ensure(lambda: spark, [table])
+
+    request = CheckRequest([table.name])
+    for number in range(2):
+        content = pa.Table.from_pylist([change("begun") | {"number": number}], schema=table.arrow)
+        row_writer.append(lambda: spark, catalog, table, content)
+        assert names(check(conf, request, now(), lambda _: None)).keys() == {
+            (table.name, "begun_has_an_end")
+        }
+        assert check(conf, request, now(), lambda _: None).rows == []
 
 
 @pytest.mark.faults

@@ -89,3 +89,7 @@ def test_what_follows_from_a_declaration() -> None:
     assert named("feedback_locks", "key_unique").column_name == "cluster_id"
     assert not [check for check in SUITES["client_metrics"] if check.name == "key_unique"]
     assert not [check for check in SUITES["requests"] if "client_id" in (check.column_name or "")]
+    # -1 bytes are no limit there.
+    advice = {check.column_name for check in SUITES["remote_read_advice"]}
+    assert "extra_local_bytes" in advice
+    assert "local_retention_bytes" not in advice
