@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
 
-_SMALL_BYTES, _SMALL_VALUES = 256 * 1024, 250_000
-"""The most bytes of the files of a table whose rows are read at once, and values of these rows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -137,9 +134,8 @@ class FolderTables:
             objects = dataset(chosen)
             return Part(lambda named: f"SELECT {columns} FROM {quoted_name(named)}", objects)
         text = f"SELECT {columns} FROM {files_sql(chosen)}"
-        is_small = sum(file.size_bytes for file in files) <= _SMALL_BYTES
-        is_small &= sum(file.rows or 0 for file in files) * len(schema) <= _SMALL_VALUES
-        return Part(lambda _: text, is_small=is_small and self.place.store is None)
+        is_small = delta_files.are_small(files, schema) and self.place.store is None
+        return Part(lambda _: text, is_small=is_small)
 
     def _chosen(self, name: str, bounds: Bounds) -> list[DataFile]:
         """The files of a table that may have rows of these times."""

@@ -124,9 +124,10 @@ class Place:
 
         return DeltaTable.is_deltatable(self.path(table), self.storage_options)
 
-    def files(self, table: Table, paths: Iterable[str]) -> Files:
+    def files(self, table: Table, paths: Iterable[str], *, in_memory: bool = False) -> Files:
         """Files of a table as a relation of rules."""
-        return Files(tuple(paths), table.arrow, bool(table.partitioning), self.store)
+        is_dated = bool(table.partitioning)
+        return Files(tuple(paths), table.arrow, is_dated, self.store, in_memory)
 
     def target(self, table: Table, indexed: Iterable[str]) -> "Target":
         """Where tasks write files of a table; `indexed` columns get statistics."""

@@ -58,6 +58,7 @@ class Database:
     _shared: dict[str, str] = field(default_factory=dict)
     _registered: int = 0
     _views: dict[str, str] = field(default_factory=dict)
+    _copied: dict[str, str] = field(default_factory=dict)
 
     def over(self, relations: Mapping[str, Relation]) -> "Database":
         """The same connection, for rules over other relations from now on."""
@@ -150,10 +151,25 @@ class Database:
         if isinstance(relation, pa.Table):
             self.connection.register(f"rows of {name}", relation)
             return _plain_times(f'"rows of {name}"', relation.schema)
-        if relation.store is not None and relation.paths:
-            self.connection.register(f"objects of {name}", dataset(relation))
-            return _plain_times(f'"objects of {name}"', relation.schema, in_files)
-        return _plain_times(files_sql(relation), relation.schema, in_files)
+        if relation.in_memory:
+            return self._in_memory(name, relation)
+        return self._from_files(name, relation, in_files)
+
+    def _from_files(self, name: str, files: Files, in_files: str) -> str:
+        if files.store is not None and files.paths:
+            self.connection.register(f"objects of {name}", dataset(files))
+            return _plain_times(f'"objects of {name}"', files.schema, in_files)
+        return _plain_times(files_sql(files), files.schema, in_files)
+
+    def _in_memory(self, name: str, files: Files) -> str:
+        """The rows of files in a table: to bind files takes longer than to read few rows."""
+        state = repr(files.paths)
+        if self._copied.get(name) != state:
+            sql = self._from_files(name, files, "true")
+            self.connection.execute(f'CREATE OR REPLACE TEMP TABLE "copy of {name}" AS {sql}')
+            self._copied[name] = state
+        # With its state in a comment, so that views that read this one see a change.
+        return f'SELECT * FROM "copy of {name}" /* {hash(state)} */'
 
 
 def files_sql(files: Files) -> str:

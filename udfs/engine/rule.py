@@ -51,13 +51,14 @@ class Files:
 
     A declared column that the files lack is null. `is_dated`: the table is partitioned by
     event_date, which is in the paths of its files and not in the files. `store` has the files; None
-    if they are on disk.
+    if they are on disk. `in_memory`: a database reads them whole, and once for all rules.
     """
 
     paths: tuple[str, ...]
     schema: pa.Schema
     is_dated: bool = False
     store: Store | None = None
+    in_memory: bool = False
 
 
 Relation = Files | pa.Table

@@ -55,8 +55,11 @@ class FolderSource(Source):
         table = TABLES[name]
         if not self.warehouse.place.is_made(name):
             return table.arrow.empty_table()
-        paths = sorted(f.path for f in self._listed(name) if f.may_have(start, None))
-        return self.warehouse.place.files(table, paths)
+        files = self._listed(name)
+        # Not by `start`, so that all answers read the same rows in memory.
+        in_memory = delta_files.are_small(files, table.arrow)
+        paths = sorted(f.path for f in files if in_memory or f.may_have(start, None))
+        return self.warehouse.place.files(table, paths, in_memory=in_memory)
 
     def newest(self, name: str) -> datetime | None:
         """The newest time of a table; None if it has no rows, or its files do not say it."""
@@ -64,7 +67,9 @@ class FolderSource(Source):
 
     def _listed(self, name: str) -> list[DataFile]:
         # To read the bounds of a month of files takes longer than most answers over them.
-        return self._files.get(name) or self._files.setdefault(name, self._read_list(name))
+        if name not in self._files:
+            self._files[name] = self._read_list(name)
+        return self._files[name]
 
     def _read_list(self, name: str) -> list[DataFile]:
         live = self._live(name)

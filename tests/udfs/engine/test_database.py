@@ -60,6 +60,26 @@ def test_a_column_that_files_lack_is_null(tmp_path: Path) -> None:
     ]
 
 
+def test_files_that_are_kept_in_memory_are_read_once_and_others_again(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    pq.write_table(rows(1, 2), old)
+    pq.write_table(rows(5), new)
+    view = {"large": "SELECT * FROM facts WHERE n > 1"}
+    rule = Rule("r", "SELECT event_time, n AS total FROM large", TOTALS, views=view)
+
+    def totals(path: Path, where: str = "true") -> list[int]:
+        database.relations = {"facts": Files((str(path),), FACTS, in_memory=True)}
+        batches = database.compute(rule, {"facts": Selection(where)})
+        return pa.Table.from_batches(batches, rule.schema)["total"].to_pylist()
+
+    with opened({}) as database:
+        assert totals(old) == [2]
+        old.unlink()
+        assert totals(old) == [2]
+        assert totals(old, "n < 2") == []
+        assert totals(new) == [5]
+
+
 def test_the_date_of_a_partition_comes_from_the_path(tmp_path: Path) -> None:
     folder = tmp_path / "it's [odd] *" / "event_date=2026-11-21"
     folder.mkdir(parents=True)

@@ -17,6 +17,7 @@ from quotaflow.pipelines.results.answers.answer import Answer
 from quotaflow.pipelines.results.answers.folder import FolderSource
 from quotaflow.pipelines.results.answers.refresh import not_up_to_date, refresh
 from quotaflow.pipelines.results.answers.registry import ANSWERS
+from quotaflow.pipelines.warehouse import delta_files
 from quotaflow.pipelines.warehouse.folder_reader import FolderReader
 from quotaflow.pipelines.warehouse.warehouse import OpenSession, Warehouse
 from quotaflow.schemas.answer_head import Lookback
@@ -246,8 +247,12 @@ def test_an_alert_that_closes_by_itself_ends_its_proposal(warehouse: Warehouse) 
     assert not_up_to_date(warehouse.conf, no_session, later, timedelta(0), names).keys() == names
 
 
+@pytest.mark.parametrize("small_bytes", [0, 2**20], ids=["from files", "in memory"])
 @pytest.mark.parametrize("days", [0, 30, 400])
-def test_only_files_of_the_lookback_are_read(warehouse: Warehouse, fill: Fill, days: int) -> None:
+def test_only_rows_of_the_lookback_are_read(
+    warehouse: Warehouse, fill: Fill, monkeypatch: pytest.MonkeyPatch, days: int, small_bytes: int
+) -> None:
+    monkeypatch.setattr(delta_files, "_SMALL_BYTES", small_bytes)
     fill("settings", [])
     for name in ("config_changes", "config_alterations", "client_quotas", "fetch_sizes"):
         fill(name, [])
