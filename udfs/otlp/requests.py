@@ -195,7 +195,9 @@ def _exponential(point: Any, row: Mapping[str, Any]) -> None:
     _totals(point, row, ("count", "sum", "min", "max"))
     point.scale = row["exponential_scale"] or 0
     point.zero_count = row["exponential_zero_count"] or 0
-    point.zero_threshold = row["exponential_zero_threshold"] or 0.0
+    # -0.0 is false too.
+    if row["exponential_zero_threshold"] is not None:
+        point.zero_threshold = row["exponential_zero_threshold"]
     for side in ("positive", "negative"):
         buckets = row[f"exponential_{side}"]
         if buckets is not None:

@@ -22,6 +22,12 @@ def gauge(*points, name="m", **fields):
     return otlp_pb.Metric(name=name, gauge=otlp_pb.Gauge(data_points=points), **fields)
 
 
+def exponential(**fields):
+    point = otlp_pb.ExponentialHistogramDataPoint(**({"time_unix_nano": NOW_NS} | fields))
+    histogram = otlp_pb.ExponentialHistogram(data_points=[point])
+    return otlp_pb.Metric(name="m", exponential_histogram=histogram)
+
+
 def payload(*metrics, resource=()):
     scope = otlp_pb.ScopeMetrics(metrics=metrics)
     return otlp_pb.MetricsData(

@@ -17,7 +17,7 @@ from quotaflow.udfs.otlp import decode, requests
 from quotaflow.udfs.otlp.codecs import Limits
 
 from . import otlp_messages
-from .otlp_made import attribute, gauge, payload, point
+from .otlp_made import attribute, exponential, gauge, payload, point
 from .test_differential import SAMPLES, SLOW
 from .test_pushes import pushes
 
@@ -63,6 +63,7 @@ def test_what_clients_pushed_comes_back_and_counts(golden: Path, sample: str) ->
 
 @given(otlp_messages.messages())
 @example(MetricsData.FromString(payload(gauge(point(attributes=[attribute("_")])))))
+@example(MetricsData.FromString(payload(exponential(zero_threshold=-0.0))))
 @SLOW
 def test_any_point_that_is_in_the_table_comes_back(message: MetricsData) -> None:
     rows = points(message.SerializeToString())
