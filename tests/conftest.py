@@ -77,9 +77,7 @@ def spark() -> Iterator["SparkSession"]:
     """The session jobs use, with two cores."""
     # Delta keeps the state of each table that was read, and tests read thousands.
     few_tables = {"spark.databricks.delta.delta.log.cacheSize": "50"}
-    # It lives long enough for both compilers: with one, tests took half as long again.
-    one_collector = {"spark.driver.extraJavaOptions": "-XX:+UseSerialGC"}
-    settings = session.NO_CODEGEN | few_tables | one_collector
+    settings = spark_home.LONG_LIVED | few_tables
     spark = session.get(config.SparkSection(driver_memory="3g", conf=settings))
     yield spark
     spark.stop()

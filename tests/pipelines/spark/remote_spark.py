@@ -18,6 +18,8 @@ from quotaflow.demo.ports import LOOPBACK, free_ports
 from quotaflow.pipelines import config
 from quotaflow.pipelines.spark import session
 
+from ... import spark_home
+
 _START_S = 600
 _DEPLOY = "org.apache.spark.deploy"
 
@@ -29,7 +31,7 @@ def connect_server(folder: Path, others: Mapping[str, str]) -> Iterator[dict[str
     Yields the environment of its clients: they find no Java, and their clock is of another zone.
     """
     (ports,) = free_ports(1, random.Random())
-    own = session.settings(config.SparkSection(driver_memory="3g", conf=session.SHORT_LIVED))
+    own = session.settings(config.SparkSection(driver_memory="3g", conf=spark_home.LONG_LIVED))
     settings = own | {
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": str(ports.client),
